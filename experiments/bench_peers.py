@@ -1,10 +1,12 @@
-"""Equal work here and in other simulators, in turn: `make bench-peers`, or `python -m experiments.bench_peers`.
+"""Runs equal work here and in other simulators, in turn: `make bench-peers`, or `python -m experiments.bench_peers`.
 
-Prints ratios of CPU time per packet-hop with their range, memory, and whether the physics agree. A simulator other than
-ns-2 and ns-3 is any PROGRAM that a user names with --peer NAME=PROGRAM. Its arguments are the words of a case,
-`dumbbell MBPS FLOWS SECONDS SSTHRESH` or `fat-tree K MBPS SECONDS`. It prints four numbers: packets times links they
-crossed, packets that left the bottleneck (in a fat tree, that reached their receivers), packets dropped, and the mean
-queue of the bottleneck in bytes, 0 in a fat tree. If it has no such case, it exits with status 2.
+Prints ratios of CPU time per packet-hop with their range, memory, and whether the results agree. The peers are ns-2,
+ns-3, and any PROGRAM that a user names with --peer NAME=PROGRAM. A PROGRAM's arguments are the words of a case,
+`dumbbell MBPS FLOWS SECONDS SSTHRESH` or `fat-tree K MBPS SECONDS`.
+
+The PROGRAM prints four numbers. First is the sum over packets of the links that each crossed. Second are the packets
+that left the bottleneck, or that reached their receivers in a fat tree. Third are the packets dropped. Fourth is the
+mean queue of the bottleneck in bytes, 0 in a fat tree. A PROGRAM without the case exits with status 2.
 """
 
 from __future__ import annotations
@@ -30,19 +32,16 @@ from levelflow import _core
 from levelflow.running import EVENTS_PER_STEP
 from levelflow.scenario import Scenario
 from levelflow.topology import graphs, traffic
-from tools import CHECKOUT
-from tools.bench import dumbbell
-from tools.peers import ns2, tcp
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
 
 PEERS = CHECKOUT / "benches" / "peers"
-#: Relative difference of delivered packets above which two runs count as different work.
+#: Relative difference of delivered packets above which the work of two runs counts as different.
 AGREES = 0.03
 NO_SUCH_CASE = 2
-#: Runs a program as child of a small process, since the measured memory of a child includes its parent's at the start.
+#: Runs a program as child of a small process, since a child's measured memory includes its parent's at the start.
 #: Prints last the exit status, CPU time and wall time in seconds, and peak memory in KiB.
 SPAWN = """
 import json, os, sys, time
@@ -54,8 +53,8 @@ print(json.dumps([os.waitstatus_to_exitcode(status), *cost]))
 #: Marking threshold of DCTCP in the fat tree: 65 packets of 1000 bytes, the value in its paper for 10 Gb/s.
 STEP = {"red": {"min": "65 packets", "max": "65 packets", "weight": 1.0, "ecn": True}}
 CASES = {
-    # Slow start ends at a flow's share of the bandwidth-delay product, so the amount of work does not depend on a burst
-    # of losses.
+    # Slow start ends at a flow's share of the bandwidth-delay product. Otherwise bursts of losses would change the
+    # amount of work.
     "S1": "dumbbell 100 10 30 62",
     "S2": "dumbbell 1000 20 10 312",
     "S3": "dumbbell 10000 100 2 625",
@@ -65,7 +64,7 @@ CASES = {
 
 @dataclass(frozen=True)
 class Run:
-    """Result and cost of a run: CPU time of the whole process, or of the simulation alone if the program prints it."""
+    """Result and cost of a run. CPU time is of the whole process, or of the simulation if the program prints it."""
 
     hops: float
     delivered: float
@@ -102,7 +101,7 @@ def scenario(words: Sequence[str]) -> Scenario:
 
 
 def own(words: Sequence[str], threads: int | None) -> str:
-    """Runs a case in Levelflow; returns the output of a PROGRAM, and the CPU time of the simulation alone."""
+    """Runs a case in Levelflow. Returns the output of a PROGRAM, with the CPU time of the simulation alone."""
     text = scenario(words).to_json()
     begin = time.process_time()
     simulation = _core.Simulation(text, None, threads)
@@ -119,7 +118,7 @@ def own(words: Sequence[str], threads: int | None) -> str:
 
 
 def run(command: Sequence[str], stdin: str = "") -> tuple[str, Run] | None:
-    """Runs a program; returns its output and the cost of the process; None if the program does not support the case.
+    """Runs a program. Returns its output and the process's cost, or None if the program does not support the case.
 
     Raises:
         RuntimeError: if the program fails.
@@ -152,11 +151,11 @@ def by_ns2(binary: str, words: Sequence[str]) -> Run | None:
 
 
 def by_ns3(python: str, words: Sequence[str]) -> Run | None:
-    """Runs S1 in ns-3; subtracts the CPU time of a run with 1 % of the duration, which includes the import of ns-3."""
+    """Runs S1 in ns-3. Subtracts the CPU time of a run with 1 % of the duration, which includes the import of ns-3."""
     if " ".join(words) != CASES["S1"]:
         return None
     mbps, flows, seconds, ssthresh = (float(word) for word in words[1:])
-    mbps *= 1.042  # its headers are added to 1000 bytes
+    mbps *= 1.042  # ns-3 adds its headers to 1000 bytes.
     bdp = round(mbps * 1e6 * 0.05 / 8336)
     case = {"type": "TcpNewReno", "attributes": {"ns3::TcpSocketBase::Sack": "true"}, "ssthresh": int(ssthresh)}
     case |= {"mbps": mbps, "delay_s": 0.015, "access_s": 0.005, "buffer": bdp, "queue": None}
@@ -176,7 +175,7 @@ def by_ns3(python: str, words: Sequence[str]) -> Run | None:
 
 
 def table(case: str, here: list[Run], there: dict[str, list[Run]]) -> Iterator[str]:
-    """Yields the Markdown rows of a case: Levelflow, then each peer with its relative cost over rounds."""
+    """Yields the Markdown rows of a case: Levelflow, then each peer with its relative cost over the rounds."""
     for name, runs in {"Levelflow": here, **there}.items():
         middle = {key: statistics.median(getattr(one, key) for one in runs) for key in Run.__annotations__}
         ratios = [theirs.ns_per_hop / ours.ns_per_hop for ours, theirs in zip(here, runs, strict=True)]

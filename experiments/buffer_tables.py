@@ -1,6 +1,6 @@
 """Tables I, II and III of Zhang 2008, chapter VII, which the text lacks: rules, algorithms, and the best buffer.
 
-`python -m experiments.buffer_tables` prints them: `--quick`, some rows in a minute or two; `--full`, every row.
+`python -m experiments.buffer_tables` prints them. `--quick` runs some rows in a minute or two, and `--full` every row.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def tables(full: bool) -> dict[str, Table]:
 
 
 def work(scenario: Scenario) -> float:
-    """Returns the data that the first link can carry in a run, Mb; it is proportional to the run time."""
+    """Returns the data that the first link can carry in a run, Mb. The run time is proportional to these data."""
     resolved = scenario.resolve()
     return float(resolved["duration_s"] * resolved["links"][0]["capacity_bps"] / 1e6)
 
@@ -83,7 +83,7 @@ def cells(item: Line, best: Line) -> str:
 
 
 def judged(possible: Mapping[int, Mapping[str, Line]]) -> Iterator[str]:
-    """Yields a text per algorithm: how often it met its targets, over rows in which a fixed buffer can."""
+    """Yields a text per algorithm: how often it met its targets, among rows in which a fixed buffer can."""
     if not possible:
         yield "No fixed buffer meets the targets in any row: nothing was judged."
         return
@@ -102,7 +102,7 @@ def judged(possible: Mapping[int, Mapping[str, Line]]) -> Iterator[str]:
 
 
 def show(table: Table, bar: Bar, workers: Workers, seeds: Sequence[int], gain: float | None) -> bool:
-    """Prints a table in Markdown, row by row; returns True if `abs_log` met all attainable targets."""
+    """Prints a table in Markdown, row by row. Returns True if `abs_log` met all attainable targets."""
     bar.print(f"\n{table.title}; {how(seeds)}\n")
     bar.print(
         f"| {table.key} | buffer by | packets | of best | use, % | loss, % | wait, ms |",
@@ -122,7 +122,7 @@ def show(table: Table, bar: Bar, workers: Workers, seeds: Sequence[int], gain: f
 
 
 def show_rem(bar: Bar, workers: Workers, seeds: Sequence[int]) -> None:
-    """Prints table I: REM with a buffer above its target and with one below."""
+    """Prints table I: REM with a buffer above its target and with a buffer below it."""
     aim = f"REM aims at {buffer_rows.REM_TARGET} packets"
     bar.print(f"\nTable I: {aim}; {buffer_rows.REM_FLOWS} flows, {buffer_rows.REM_CAPACITY} Mb/s; {how(seeds)}\n")
     bar.print("| buffer | TCP | queue, packets | use, % | loss, % |", "|---|---|---|---|---|")

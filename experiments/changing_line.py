@@ -1,8 +1,8 @@
 """Laws and queues on lines whose capacity changes: `python -m experiments.changing_line [LINE ...] [--testbed]`.
 
-A download and a call share the line of a ready scenario for 30 s. Where routers take part, they are notified of each
-change. With `--testbed` (root, Linux), the same runs on a network inside this machine, too; CUBIC and BBR are the
-kernel's there.
+A download and a call share the line of a ready scenario for 30 s. In laws with routers, the routers are notified of
+each change. With `--testbed` (root, Linux), the same runs also on a network inside this machine, with the kernel's
+CUBIC and BBR.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 LINES = ("lte", "leo", "wifi")
 DURATION_S, START_S = 30, 1
-#: Law of the flows, and queue discipline of the line.
+#: Law of the flows and queue discipline of the line.
 ROWS = (
     ("jetmax", "drop_tail"),
     ("level", "drop_tail"),
@@ -36,7 +36,7 @@ ROWS = (
     ("cubic", "fq_codel"),
     ("cubic", "cake"),
 )
-#: Linux laws for which the testbed supports no applications, and rate of the `cbr` call that is used instead.
+#: Linux laws for which the testbed supports no applications, and rate of the `cbr` call that replaces the call.
 KERNEL, CALL = ("bbr", "cubic"), "200 kb/s"
 HEAD = ("law", "queue", "download", "capacity lost", "queueing delay, p99", "call's round trip, p99", "loss")
 
@@ -73,7 +73,7 @@ def scenario(line: str, law: str, queue: str) -> Scenario:
 
 
 def on_linux(program: Path, under: Scenario) -> dict[str, Any] | None:
-    """Runs a scenario in network namespaces and returns its summary; None if the testbed cannot run it."""
+    """Runs a scenario in network namespaces. Returns its summary, or None if the testbed cannot run it."""
     call = next(flow for flow in under.raw["flow"] if flow["name"] == "call")
     if call["law"] in KERNEL:
         under.set("flow.call.law", "cbr").set("law.cbr", {"rate": CALL, "acks": True})

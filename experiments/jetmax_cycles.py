@@ -1,8 +1,8 @@
-"""Failures of JetMax on the smallest networks, rule by rule: `python -m experiments.jetmax_cycles`.
+"""Failures of JetMax on the smallest networks, by rule: `python -m experiments.jetmax_cycles`.
 
-Runs all networks of two or three links of capacities 2, 3 and 5, with every choice of routes and flows that start at
-once: with all flows in step, and with paces of 1, 2, 3 and so on. A network fails if a rate stays 2 % or more from
-max-min fairness.
+Runs all networks of two or three links of capacities 2, 3 and 5, with every choice of routes. Flows start at once. All
+flows move in step, or every 1, 2, 3 and so on rounds. A network fails if a rate stays 2 % or more from max-min
+fairness.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ CASES: dict[str, Rules] = {
 
 
 def row(rules: Rules) -> tuple[list[str], list[int]]:
-    """Returns, per size, the failures in step and with paces, and the numbers of fixed points, cycles and others."""
+    """Returns the failures per size, in step and with paces, and the numbers of fixed points, cycles and others."""
     cells, kinds = [], [0, 0, 0]
     for links, flows in SIZES:
         counts = []
@@ -54,7 +54,7 @@ def row(rules: Rules) -> tuple[list[str], list[int]]:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Prints the table; returns the exit status."""
+    """Prints the table. Returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m experiments.jetmax_cycles", description=__doc__)
     parser.parse_args(words)
     head = [f"{links} links, {flows} flows" for links, flows in SIZES]

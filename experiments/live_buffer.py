@@ -1,9 +1,9 @@
-"""``python -m experiments.live_buffer``: buffers of a real queue, sized by ``levelflow-net abs`` or left alone.
+"""``python -m experiments.live_buffer``: buffers of a real queue, fixed or sized by ``levelflow-net abs``.
 
 The experiment uses network namespaces of this machine, lines of 10 Mb/s, round trips of 40 ms, and the kernel's own
-TCP. Four kinds of traffic each meet four queues at the same time, over separate paths. The queues are ten times
-smaller (one packet at least) and ten times larger than needed, fixed and sized. Needs root, ``ip`` and ``tc``; cleans
-up however it ends.
+TCP. Four kinds of traffic each meet four queues at the same time, over separate paths. The queues start at a tenth (one
+packet at least) and at ten times what the traffic needs. At each size one is fixed and one is sized. The experiment
+needs root, ``ip`` and ``tc``. However it ends, it leaves no namespaces.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from levelflow.measure.utilisation import Use
 from levelflow.status import BAD_INPUT
 from levelflow.style import STYLE
 
-RATE, DELAY = 10e6, "20 ms"  # of the line, and of the wire in each direction
+RATE, DELAY = 10e6, "20 ms"  # rate of the line, and delay of the wire in each direction
 TARGETS = Targets(0.95, 0.02)
 #: Packet size, bytes.
 PACKET = 1514
-#: Factor by which initial queue limits are too small or too large.
+#: Factor by which initial limits of queues are too small or too large.
 TIMES = 10
 PORT = 9001
 TRAFFIC = Path(__file__).with_name("live_traffic.py")
@@ -43,7 +43,7 @@ TRAFFIC = Path(__file__).with_name("live_traffic.py")
 
 @dataclass(frozen=True)
 class Phase:
-    """Kind of traffic; `{seconds}` in its lines is its duration."""
+    """Kind of traffic. In its lines, `{seconds}` is its duration."""
 
     name: str
     #: Number of packets that roughly meets the targets, near the final limit of sized queues.
@@ -51,7 +51,7 @@ class Phase:
     lines: tuple[str, ...]
 
     def firsts(self) -> tuple[int, int]:
-        """Initial limits of the small and the large queue, packets; at least one."""
+        """Initial limits of the small and the large queue, packets. Each is at least one."""
         return max(1, self.needs // TIMES), self.needs * TIMES
 
 
@@ -70,7 +70,7 @@ FIXED = Phase("16 CUBIC", 0, ("flows {to} cubic 16 {seconds}",))
 SIZES = (40, 80, 160, 320, 640)
 #: Initial limit of each queue in packets, and True if the queue is sized.
 Queues = list[tuple[int, bool]]
-#: Last fraction of a phase, which is judged.
+#: Last fraction of a phase, over which results are judged.
 JUDGED = 0.5
 #: Longest phase, s.
 LONGEST = 3600
@@ -116,7 +116,7 @@ class Run:
         return f"{'sized, from' if self.sized else 'left at'} {self.first} packet{'' if self.first == 1 else 's'}"
 
     def later(self, seconds: float) -> Use:
-        """Returns the means over the judged part. The queueing delay is known, but not the backlog."""
+        """Returns the means over the judged part. The queueing delay is known, but the backlog is not."""
         later = [d for d in self.decisions if (1 - JUDGED) * seconds < d["time"] <= seconds]
         time_, arrived = sum(d["elapsed_ns"] for d in later), sum(d["admitted"] + d["dropped"] for d in later)
         return Use(
@@ -146,7 +146,7 @@ def inside(namespace: str, *words: object) -> list[str]:
 
 
 def started(stack: ExitStack, command: list[str], **options: Any) -> subprocess.Popen[str]:
-    """Starts a program that is ended when the stack closes."""
+    """Starts a program that ends when the stack closes."""
     process = subprocess.Popen(command, text=True, **options)
 
     def end() -> None:
@@ -162,7 +162,7 @@ def started(stack: ExitStack, command: list[str], **options: Any) -> subprocess.
 
 
 def path(stack: ExitStack, net: Path, number: int, first: int) -> subprocess.Popen[str]:
-    """Creates a network whose queue has a given limit in packets; returns the process that emulates the wire."""
+    """Creates a network whose queue has this limit in packets. Returns the process that emulates the wire."""
     shell(NETWORK.format(n=number))
     limit = first * PACKET
     shell(f"tc -n {number}r qdisc replace dev r1 root handle 1: tbf rate {RATE:.0f} burst 4kb limit {limit}")
@@ -173,7 +173,7 @@ def path(stack: ExitStack, net: Path, number: int, first: int) -> subprocess.Pop
 
 
 def algorithm(net: Path, seconds: float, sized: bool, more: list[str], log: Path) -> list[str | Path]:
-    """Returns the command that sizes a queue, or that only measures it."""
+    """Returns the command that sizes a queue, or that only measures the queue."""
     words = ["--dev", "r1", "--utilisation", str(TARGETS.utilisation), "--loss", str(TARGETS.loss), "--every", "0.5 s"]
     # The round trip crosses the wire twice.
     words += ["--set", "rtt=40 ms", "--log", str(log), "--quiet", "--duration", f"{seconds} s", *more]
@@ -212,7 +212,7 @@ def side_by_side(net: Path, phase: Phase, queues: Queues, seconds: float, more: 
 
 
 def table(runs: list[Run], seconds: float) -> str:
-    """Returns a table of queues, judged by the later part of the phase."""
+    """Returns a table of queues over the later part of the phase."""
     lines = [f"{'':20} {'queue':25} {'limit':>8} {'used':>8} {'lost':>8} {'wait':>10}  met"]
     names = [run.phase.name for run in runs]
     for number, run in enumerate(runs):
@@ -231,7 +231,7 @@ def table(runs: list[Run], seconds: float) -> str:
 
 
 def picture(runs: list[Run]) -> Figure:
-    """Draws limit, utilisation and loss rate over time, a column for each kind of traffic."""
+    """Draws limit, utilisation and loss rate over time, with a column for each kind of traffic."""
     names = list(dict.fromkeys(run.phase.name for run in runs))
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(2.6 * len(names) + 0.8, 7), layout="constrained")

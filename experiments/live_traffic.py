@@ -1,9 +1,11 @@
-"""Traffic of the kernel's own TCP and UDP, for experiments in network namespaces; needs only Python.
+"""Traffic of the kernel's own TCP and UDP for experiments in network namespaces. Needs only Python.
 
-    python live_traffic.py sink PORT python live_traffic.py flows HOST PORT LAW COUNT SECONDS python live_traffic.py
-    short HOST PORT LAW PER_SECOND BYTES SECONDS python live_traffic.py udp HOST PORT BITS_PER_SECOND SECONDS
+    python live_traffic.py sink PORT
+    python live_traffic.py flows HOST PORT LAW COUNT SECONDS
+    python live_traffic.py short HOST PORT LAW PER_SECOND BYTES SECONDS
+    python live_traffic.py udp HOST PORT BITS_PER_SECOND SECONDS
 
-``short`` prints the duration of each transfer, in seconds, a line each.
+``short`` prints the duration of each transfer in seconds, with a line for each.
 """
 
 from __future__ import annotations
@@ -58,7 +60,7 @@ def flows(host: str, port: int, law: str, count: int, seconds: float) -> None:
                 while time.monotonic() < end:
                     with contextlib.suppress(TimeoutError):
                         flow.send(CHUNK)
-                # Data still in the socket is discarded on close.
+                # Close discards data that are still in the socket.
                 flow.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
         except OSError as error:
             print(f"{law}: {error}", file=sys.stderr)
@@ -67,7 +69,7 @@ def flows(host: str, port: int, law: str, count: int, seconds: float) -> None:
 
 
 def short(host: str, port: int, law: str, per_second: float, size: int, seconds: float) -> None:
-    """Sends transfers with Poisson arrivals. Each transfer ends when the receiver has its last byte."""
+    """Sends transfers with Poisson arrivals. Each transfer ends when the receiver has the transfer's last byte."""
     draw = random.Random(SEED)
     end = time.monotonic() + seconds
     workers: list[threading.Thread] = []
@@ -79,7 +81,7 @@ def short(host: str, port: int, law: str, per_second: float, size: int, seconds:
                 flow.sendall(bytes(size))
                 flow.shutdown(socket.SHUT_WR)
                 flow.recv(1)
-            # A single write: with print, another thread could write between a number and its newline.
+            # Writes once. With print, another thread could write between a number and its newline.
             sys.stdout.write(f"{time.monotonic() - begun:.4f}\n")
             sys.stdout.flush()
         except OSError as error:
@@ -97,7 +99,7 @@ def short(host: str, port: int, law: str, per_second: float, size: int, seconds:
 
 
 def udp(host: str, port: int, rate: float, seconds: float) -> None:
-    """Sends datagrams at a constant rate, counted without their headers."""
+    """Sends datagrams at a constant rate. The rate does not count headers."""
     gap = DATAGRAM * 8 / rate
     begun = time.monotonic()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as flow:
@@ -107,7 +109,7 @@ def udp(host: str, port: int, rate: float, seconds: float) -> None:
 
 
 def together(workers: list[threading.Thread], end: float) -> None:
-    """Starts all threads and waits for them, at most until the time `end`."""
+    """Starts all threads and waits for them until the time `end` at the latest."""
     for worker in workers:
         worker.start()
     for worker in workers:

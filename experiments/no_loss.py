@@ -1,8 +1,8 @@
 """Conditions under which a law of explicit rates loses nothing: `python -m experiments.no_loss [--out PICTURE]`.
 
-The topologies are T1 to T5 of the dissertation (Zhang 2008, section VI.3). One condition is changed at a time: the
-initial rate, a simultaneous start, the size of packets at a low rate, the buffer. Overshoot is the largest load of a
-link over its target, in samples of 100 ms.
+The topologies are T1 to T5 of the dissertation (Zhang 2008, section VI.3). One condition changes at a time: the initial
+rate, a simultaneous start, the size of packets at a low rate, or the buffer. Overshoot is the largest excess of a
+link's load above its target, in samples of 100 ms.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MANY = 10_000
 RED, GREEN = "#c44e52", "#dcefdc"
 
 Condition = tuple[str, dict[str, object], float, bool]
-#: Condition: name, law parameters, buffer relative to that of the topology, and True for a simultaneous start.
+#: Condition: name, law parameters, buffer relative to the topology's, and True for a simultaneous start.
 CONDITIONS: tuple[Condition, ...] = (
     ("defaults", {}, 1.0, False),
     ("first rate 200 kb/s", {"initial_rate": "200 kb/s"}, 1.0, False),
@@ -72,7 +72,7 @@ def t3(law: str, buffer: float, at_once: bool) -> Scenario:
 
 
 def t4(law: str, buffer: float, at_once: bool) -> Scenario:
-    """Returns T4: a square of routers; ACKs of the long paths share links with data."""
+    """Returns T4: a square of routers. ACKs of the long paths share links with data."""
     scenario = Scenario("T4", "100 s", profile="paper")
     sides = (("R1", "R2", 20, 10), ("R2", "R4", 17, 990), ("R4", "R3", 20, 10), ("R3", "R1", 17, 990))
     for source, to, mbps, ms in sides:
@@ -87,7 +87,7 @@ def t4(law: str, buffer: float, at_once: bool) -> Scenario:
 
 
 def t5(law: str, buffer: float, at_once: bool) -> Scenario:
-    """Returns T5: fifty flows join one that holds 100 Mb/s, all at the same moment."""
+    """Returns T5: fifty flows join a flow that has 100 Mb/s, all at the same moment."""
     scenario = Scenario("T5", "30 s", profile="paper")
     scenario.link("R1", "R2", "100 Mb/s", "10 ms", buffer=f"{1250 * buffer:g} kB", duplex=True)
     scenario.flow("x1", law, "R1", "R2", rtt="100 ms")
@@ -123,7 +123,7 @@ def cell(found: tuple[int, float]) -> str:
 
 
 def figure(found: dict[tuple[str, str, str], tuple[int, float]]) -> Figure:
-    """Draws the table in colours: a row per condition, a column per law and topology. Red means dropped packets."""
+    """Draws the table in colours: a row per condition, and a column per law and topology. Red means dropped packets."""
     from matplotlib.figure import Figure
 
     names, columns = [name for name, *_ in CONDITIONS], [(law, top) for law in LAWS for top in TOPOLOGIES]
@@ -148,7 +148,7 @@ def figure(found: dict[tuple[str, str, str], tuple[int, float]]) -> Figure:
 
 
 def main(words: Sequence[str] | None = None) -> int:
-    """Runs the conditions and prints the table; returns the exit status."""
+    """Runs the conditions and prints the table. Returns the exit status."""
     parser = argparse.ArgumentParser(prog="python -m experiments.no_loss", description=__doc__)
     parser.add_argument("--workers", type=int, default=os.cpu_count(), help="runs side by side (%(default)s)")
     parser.add_argument("--out", help="draws the table to this file")

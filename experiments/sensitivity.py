@@ -1,6 +1,6 @@
 """Range of an unprinted parameter of a paper in which its claims hold: `python -m experiments.sensitivity`.
 
-Measures figures again with other values, by the same checks, and prints a table in Markdown for each parameter.
+Measures figures again with other values, by the same checks. Prints a table in Markdown for each parameter.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class Parameter:
     """A parameter whose value a paper does not print, and the figures whose claims may depend on it.
 
     Attributes:
-        what: description, with the value that the figures use.
+        what: description, with the value in the figures.
         paths: paths of the value in the scenarios of the figures.
         values: other values, in ascending order.
         figures: folders or entries of `papers/`.
@@ -142,7 +142,7 @@ def measured(
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Prints the tables of all parameters, or the table of one."""
+    """Prints the tables of all parameters, or the table of one parameter."""
     parser = argparse.ArgumentParser(prog="python -m experiments.sensitivity", description=__doc__)
     parser.add_argument("--only", choices=PARAMETERS, metavar="NAME", help=f"one of {', '.join(PARAMETERS)}")
     parser.add_argument("--workers", type=int, help="runs side by side; one per processor")

@@ -1,4 +1,4 @@
-"""Developer tools of the checkout: run them from its root, as ``python -m tools.bench``."""
+"""Developer tools of the checkout. Run them from its root, for example ``python -m tools.bench``."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Cost of a packet-hop: one packet crossing one link, with recorders and conservation checks on."""
+"""Cost of a packet-hop (one packet that crosses one link), including recording and conservation checks."""
 
 from __future__ import annotations
 
@@ -31,17 +31,17 @@ LAWS = ("jetmax", "emkc", "rcp")
 ROUNDS = 3
 S1 = (100, 10, 30)  # Mb/s, flows, simulated seconds
 S2 = (1000, 20, 10)
-#: Size of the case that is run for every law, as Mb/s, flows and simulated seconds.
+#: Size of the case that runs for every law: Mb/s, flows and simulated seconds.
 ALL = (100, 10, 10)
-#: Buffers of equal size, so that only the work of the buffer-sizing algorithm differs.
+#: Buffers of equal size. Only the work of the buffer-sizing algorithm differs.
 BUFFERS: dict[str, object] = {
     "fixed": "300 packets",
     "abs": {"abs": {"initial": "300 packets", "gain": 1}},
     "abs_log": {"abs_log": {"initial": "300 packets", "gain": 1e-6}},
 }
-#: Groups whose cases grow in size; the first case of each group is the smallest.
+#: Groups whose cases grow in size. The first case of each group is the smallest.
 GROWING = {"links", "scale"}
-#: Marking thresholds, used only for laws that react to marks.
+#: Queue discipline for laws that react to marks.
 MARKS = {"red": {"ecn": True}}
 
 
@@ -76,7 +76,7 @@ def _listens_to_marks(law: str) -> bool:
 
 
 def shared(flows: int, seconds: float) -> Scenario:
-    """Returns JetMax flows of full-size packets over three consecutive links, 10 Gb/s, base round trip 50 ms."""
+    """Returns JetMax flows of full-size packets over three links in a row, at 10 Gb/s; base round trip 50 ms."""
     scenario = Scenario(f"{flows} flows", f"{seconds} s", sample="1 s", profile="paper")
     scenario.raw["law"] = {"jetmax": {"packets_per_interval": 0, "initial_rate": "80 kb/s"}}
     scenario.link("R0", "R1", "10 Gb/s", "15 ms", buffer="1 BDP", duplex=True)
@@ -86,7 +86,7 @@ def shared(flows: int, seconds: float) -> Scenario:
 
 
 def poisson(seconds: float) -> Scenario:
-    """Returns RCP at 2.4 Gb/s and load 0.9, with Pareto flows of 25 packets on average and round trip 100 ms."""
+    """Returns RCP at 2.4 Gb/s and load 0.9, with Pareto flows of 25 packets on average; round trip 100 ms."""
     scenario = Scenario("RCP, Poisson arrivals", f"{seconds} s", profile="paper")
     scenario.link("R0", "R1", "2.4 Gb/s", "5 ms", buffer="1 BDP", duplex=True)
     size = {"pareto": {"mean": "25 packets", "shape": 1.2}}
@@ -101,7 +101,7 @@ def wide(seconds: float) -> Scenario:
 
 
 def in_a_row(seconds: float) -> Scenario:
-    """Returns twenty JetMax flows over three consecutive links with the capacity and delay of `wide`."""
+    """Returns twenty JetMax flows over three links in a row, with the capacity and delay of `wide`."""
     scenario = Scenario("row", f"{seconds} s", profile="paper")
     for i in range(3):
         scenario.link(f"n{i}", f"n{i + 1}", "50 Mb/s", "2 ms", duplex=True)
@@ -109,7 +109,7 @@ def in_a_row(seconds: float) -> Scenario:
 
 
 def around(seconds: float) -> Scenario:
-    """Returns two flows from each of twelve routers in a ring, over four links in each direction; 24 links in total."""
+    """Returns two flows from each of twelve routers in a ring, over four links in each direction; 24 links in all."""
     scenario = Scenario("ring", f"{seconds} s", profile="paper")
     for i in range(12):
         scenario.link(f"n{i}", f"n{(i + 1) % 12}", "50 Mb/s", "2 ms", duplex=True)
@@ -125,7 +125,7 @@ def sized(buffer: object) -> Scenario:
 
 
 def measure(scenario: Scenario, flows: int | None = None) -> Cost:
-    """Runs a scenario with all functions except the writing of files."""
+    """Runs a scenario without writing files."""
     simulation = _core.Simulation(scenario.to_json())
     begin = time.process_time()
     while not simulation.advance(simulation.duration, EVENTS_PER_STEP):
@@ -164,7 +164,7 @@ def cases() -> Iterator[tuple[str, str, Scenario, int | None]]:
 
 
 def start_up() -> dict[str, float]:
-    """Returns the wall time of an empty run in the engine and of `levelflow --help`, in ms; the fastest of five."""
+    """Returns the fastest of five wall times of an empty run in the engine, and of `levelflow --help`, ms."""
 
     def fastest(work: list[str] | None) -> float:
         times = []
@@ -185,7 +185,7 @@ def start_up() -> dict[str, float]:
 
 
 def main() -> None:
-    """Measures all cases in rounds, so that a slow phase of the machine affects all cases, and prints medians."""
+    """Measures all cases in rounds and prints medians. A slow phase of the machine then affects all cases."""
     console = Console()
     peers = [(g, a, s) for g, s in (("S1", S1), ("S2", S2)) for a in ("sack", "xcp")] if shutil.which("ns") else []
     costs: dict[tuple[str, str], list[Cost]] = {}

@@ -1,4 +1,7 @@
-"""Form of a commit message (CONTRIBUTING.md, "Commits"). Git runs it after `git config core.hooksPath .githooks`."""
+"""Checks the form of a commit message (CONTRIBUTING.md, "Commits").
+
+Git runs this program after `git config core.hooksPath .githooks`.
+"""
 
 import re
 import sys
@@ -6,14 +9,14 @@ from pathlib import Path
 
 MAX_SUBJECT = 72
 MAX_BODY = 80
-#: First words that end like a third person or a past tense, but are orders.
+#: First words that end like a third person or a past tense, but are imperatives.
 ORDERS = {"bring", "embed", "exceed", "feed", "focus", "need", "ping", "proceed", "seed", "shed", "speed", "string"}
-#: Beginnings of subjects that git writes.
+#: Beginnings of subjects written by git.
 OF_GIT = ("Merge branch ", "Merge remote-tracking ", "Merge tag ", 'Revert "', "fixup! ", "squash! ", "amend! ")
 
 
 def complaints(message):
-    """Yields one line per breach of a rule. Comment lines and the diff of `git commit -v` do not count."""
+    """Yields one line per broken rule. Comment lines and the diff of `git commit -v` are ignored."""
     message = re.split(r"^# -+ >8 -+$", message, maxsplit=1, flags=re.MULTILINE)[0].lstrip("\n")
     lines = [line.rstrip() for line in message.splitlines() if not line.startswith("#")]
     subject = lines[0] if lines else ""
@@ -47,7 +50,7 @@ def _of_body(lines):
 
 
 def main():
-    """Prints what is wrong with the message in the file given; exit status 1 if anything is."""
+    """Prints the broken rules of the message in the given file; exits with 1 if there are any."""
     found = list(complaints(Path(sys.argv[1]).read_text(encoding="utf-8")))
     print(*(f"commit message: {line}" for line in found), sep="\n", end="\n" if found else "", file=sys.stderr)
     sys.exit(1 if found else 0)

@@ -1,7 +1,7 @@
-"""Form of our English (CONTRIBUTING.md, "English"): comments, docstrings, messages and pages. `make check` runs this.
+"""Checks the form of our English (CONTRIBUTING.md, "English"): comments, docstrings, messages and pages.
 
-Each rule is a pattern that no text may contain. Code is not checked, except for prose in its strings. Prose in Markdown
-also stays within 120 columns.
+`make check` runs this program. Each rule is a pattern that no text may contain. Code is not checked, except for prose
+in its strings. Prose in Markdown also stays within 120 columns.
 """
 
 import io
@@ -13,14 +13,14 @@ from collections import Counter
 from pathlib import Path
 
 CHECKOUT = Path(__file__).parents[1]
-#: First words of a doc comment that is not a noun of the field or a verb.
+#: First words with which a doc comment must not begin.
 HEAD = re.compile(
     r"(?:what|who|whose|whom|which|where|whether|how|so|of|by|in|as|from|for|with|without|if|when|to|while|until|under"
     r"|above|below|unless|although|since|because|once|nothing of)\b(?!-)",
     re.IGNORECASE,
 )
 HEAD_ADVICE = 'begin with a noun or a verb: "Largest queue, bytes." "Returns the pacing rate."'
-#: What may not be written, and a better way.
+#: Patterns that texts must not contain, and better words.
 WORDS = {
     r"\bso (?:many|much|long|seldom)\b": "the number (amount, time) of ..., or a name",
     r"\b(?:told|tells?)\b(?! (?:\w+ )?apart)": "signals, notifies, passes, reports, prints",
@@ -54,10 +54,10 @@ WORDS = {
     r"\b(?:before|after|of|at|in|to) which (?:nothing|no|none|all)\b": "two sentences",
     r"\b(?:is|are) so by\b": "exceeds by",
 }
-#: Of packets: elsewhere an answer is what it is.
+#: Patterns for texts about packets. Elsewhere, "answer" has its usual meaning.
 WORDS_OF_PACKETS = {r"\b(?:on_)?answer(?:s|ed|ing)?\b": "ACK"}
 OF_PACKETS = ("crates/laws/", "crates/transport/", "crates/wire/", "crates/sim/", "crates/load/", "crates/path/")
-#: Patterns have to be written somewhere.
+#: Files that contain the patterns themselves.
 EXEMPT = {"CHANGELOG.md", "tools/check_words.py", "tests/tools/test_check_words.py"}
 LONGEST_LINE = 120
 
@@ -72,19 +72,19 @@ TOKENS = {
 }
 TOKENS |= {".c": TOKENS[".rs"], ".h": TOKENS[".rs"], ".cc": TOKENS[".rs"], ".mjs": TOKENS[".js"]}
 OPENING, CLOSING = set("([{"), set(")]}")
-#: Names of values within a string.
+#: Placeholder for a value in a string.
 INSERTED = re.compile(r"\$?\{[^{}]*\}")
 DOC = re.compile(r"^(?://[/!](?![/#])|/\*\*|#:)\s*(?:\*\s+)?")
 
 
 def tracked(under=()):
-    """Paths of texts in git, below the checkout or below some of its folders."""
+    """Returns the paths of texts in git, in the whole checkout or below some of its folders."""
     names = subprocess.run(["git", "ls-files", "-z", *under], cwd=CHECKOUT, capture_output=True, text=True, check=True)
     return [name for name in names.stdout.split("\0") if Path(name).suffix in SUFFIXES and name not in EXEMPT]
 
 
 def spans(name, text):
-    """Yields (line number, text, is the beginning of a doc comment) of all prose of a file."""
+    """Yields (line number, text, True at the beginning of a doc comment) for all prose of a file."""
     suffix = Path(name).suffix
     if suffix == ".py":
         yield from _of_python(text)
@@ -132,7 +132,7 @@ def _of_python(text):
 
 
 def prose(text):
-    """Lines of Markdown that are not code, with their numbers."""
+    """Yields the lines of Markdown outside code, with their numbers."""
     code = False
     for number, line in enumerate(text.splitlines(), 1):
         if line.lstrip().startswith("```"):
@@ -142,7 +142,7 @@ def prose(text):
 
 
 def complaints(name, text):
-    """One line per breach of a rule and per line of Markdown that is too long."""
+    """Yields one line per broken rule, and per line of Markdown that is too long."""
     words = WORDS | (WORDS_OF_PACKETS if name.startswith(OF_PACKETS) else {})
     for start, span, begins_doc in spans(name, text):
         if begins_doc and (found := HEAD.match(span)):
@@ -159,9 +159,9 @@ def complaints(name, text):
 
 
 def main():
-    """Prints what is wrong below the paths given, or everywhere; exit status 1 if anything is.
+    """Prints the broken rules below the given paths, or everywhere; exits with 1 if there are any.
 
-    With `--count`, prints the number of breaches per folder instead.
+    With `--count`, prints only the number of broken rules per folder.
     """
     paths = [argument for argument in sys.argv[1:] if argument != "--count"]
     texts = ((name, (CHECKOUT / name).read_text(encoding="utf-8")) for name in tracked(paths))

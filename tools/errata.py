@@ -1,4 +1,4 @@
-"""Errata of the papers, from the claims: `docs/errata.md`, which `python -m tools.reference` writes."""
+"""Errata of the papers, from the claims. `python -m tools.reference` writes them to `docs/errata.md`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from levelflow.reproduce.model import Check, Claim, Entry, Erratum, discover
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-#: Papers by folder, as cited for readers.
+#: Citation of each paper, by folder.
 TEXTS = {
     "andrew-maxnet": "Andrew et al., MaxNet: Theory and Implementation",
     "dukkipati-rcp": "Dukkipati and McKeown 2005, Processor Sharing Flows in the Internet",

@@ -1,4 +1,4 @@
-"""Types of the keywords of `Scenario.link`, `Scenario.flow` and others, from the schema; part of `reference.py`."""
+"""Types of the keywords of `Scenario.link`, `Scenario.flow` and others, from the schema, for `tools.reference`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Whole = int | SupportsIndex
 Number = float | SupportsFloat
 Table = dict[str, Any]
 '''
-#: Classes, their table in the schema, and the keys that have their own arguments.
+#: Classes, their tables in the schema, and the keys that are separate arguments of the function.
 TABLES = (
     ("ReverseKeys", "Reverse", ()),
     ("AckDelayKeys", "AckDelay", ()),
@@ -63,7 +63,7 @@ def _class(name: str, table: dict[str, Any], positional: tuple[str, ...], kinds:
 
 
 def _types(value: dict[str, Any], kinds: dict[str, Any]) -> Iterator[str]:
-    """Yields the types that a part of the schema allows; a missing key means null."""
+    """Yields the types that a part of the schema allows. A missing key means null."""
     if "$ref" in value:
         name = value["$ref"].rpartition("/")[2]
         if name in NAMES:

@@ -1,6 +1,6 @@
-"""Writes the licences of the crates in the wheel, for inclusion in it: `python tools/licences.py [TARGET]`.
+"""Writes the licences of the crates in the wheel into one file of the wheel: `python tools/licences.py [TARGET]`.
 
-Needs only Python and cargo; `cargo fetch` provides the sources.
+This program needs only Python and cargo. `cargo fetch` provides the sources.
 """
 
 import json
@@ -39,7 +39,7 @@ def crates(target: str | None = None) -> list[dict[str, str]]:
 
 
 def text(target: str | None = None) -> str:
-    """Returns the licence texts. A text shared by several crates appears once, below the names of these crates."""
+    """Returns the licence texts. A text of several crates appears once, below the names of these crates."""
     owners: dict[str, list[str]] = {}
     lines = ["The compiled module of Levelflow holds these crates.", ""]
     for crate in crates(target):

@@ -1,6 +1,7 @@
 """Writes the traces of the ready scenarios: `python -m tools.lines` writes `scenarios/{lte,5g,wifi,leo}.csv`.
 
-The traces are not measurements. Each is drawn from a model with published numbers; own choices are marked.
+The traces are not measurements. Each trace is drawn at random from a model with published numbers. Docstrings mark
+numbers of our own choice.
 """
 
 from __future__ import annotations
@@ -19,16 +20,16 @@ Row = dict[str, float]
 
 
 def normal(draw: Random) -> float:
-    """Returns a standard normal number from uniform numbers alone, so it is the same in every Python version."""
+    """Returns a standard normal number from uniform numbers only. It is then the same in every Python version."""
     return sqrt(-2 * log(1 - draw.random())) * cos(2 * pi * draw.random())
 
 
 def lte(draw: Random) -> Iterator[Row]:
     """Yields a cellular capacity by the model of Winstein et al. 2013 (Sprout, section 3.1).
 
-    The rate moves as a Brownian motion of 200 packets/s per root second, between 0 and 1000 packets/s of 1500 bytes.
-    At 0, an outage begins. Its duration is exponential, 1 s on average; afterwards the rate increases. Own choice: the
-    initial rate, and steps of 100 ms.
+    The rate moves as a Brownian motion of 200 packets/s per root second, between 0 and 1000 packets/s of 1500 bytes. At
+    0, an outage begins. The duration of an outage is exponential, 1 s on average. After an outage, the rate increases.
+    Own choice: the initial rate, and steps of 100 ms.
     """
     step, rate, over = 0.1, 500.0, 0.0
     for number in range(round(LENGTH_S / step)):
@@ -46,8 +47,8 @@ def lte(draw: Random) -> Iterator[Row]:
 def fifth(draw: Random) -> Iterator[Row]:
     """Yields a 5G capacity that alternates between mid band and low band.
 
-    Medians in the United States in 2022: 230 Mb/s in the C-band, 62 Mb/s in the low band (Ookla, as cited by the
-    GSMA). Own choice: the time in a band, 10 s on average, and the spread within it, 30 %.
+    Medians in the United States in 2022: 230 Mb/s in the C-band, 62 Mb/s in the low band (Ookla, as cited by the GSMA).
+    Own choice: the time in a band, 10 s on average, and the spread within a band, 30 %.
     """
     medians, band, until = (230e6, 62e6), 0, 0.0
     step = 0.1
@@ -61,8 +62,8 @@ def fifth(draw: Random) -> Iterator[Row]:
 def wifi(draw: Random) -> Iterator[Row]:
     """Yields the capacity of a moving station with IEEE 802.11n, one stream, 20 MHz, long guard interval.
 
-    Rates of MCS 0 to 7 are those of the standard. Own choice: steps up or down each second with probability 0.3 each,
-    and 65 % of the rate for data.
+    The rates of MCS 0 to 7 come from the standard. Own choice: each second, a step up or down with probability 0.3
+    each, and 65 % of the rate for data.
     """
     rates, now = (6.5, 13.0, 19.5, 26.0, 39.0, 52.0, 58.5, 65.0), 7
     for second in range(round(LENGTH_S)):
@@ -74,9 +75,9 @@ def wifi(draw: Random) -> Iterator[Row]:
 def leo(draw: Random) -> Iterator[Row]:
     """Yields the link of a terminal to low-orbit satellites: new satellite, capacity, delay and loss rate every 15 s.
 
-    The 15 s are those of Starlink's regular handovers (Zhao et al. 2026); 10 to 70 Mb/s and 0.5 to 6 % of loss are the
-    ranges in the traces of LeoCC (2025). A handover loses half of the packets, the maximum of Kassem et al. 2022. Own
-    choice: uniform draws, delays of 12 to 25 ms, and a duration of 200 ms for a handover.
+    15 s is the interval of Starlink's regular handovers (Zhao et al. 2026). 10 to 70 Mb/s and a loss of 0.5 to 6 % are
+    the ranges in the traces of LeoCC (2025). A handover loses half of the packets, which is the maximum of Kassem et
+    al. 2022. Own choice: uniform draws, delays of 12 to 25 ms, and a duration of 200 ms for a handover.
     """
     for number in range(round(LENGTH_S / 15)):
         capacity, delay, loss = (low + (high - low) * draw.random() for low, high in RANGES)

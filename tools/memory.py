@@ -1,6 +1,6 @@
 """Memory of a run per flow, packet and link, in bytes: `python -m tools.memory`.
 
-Each value is the difference between the peak memory of two processes, one with more flows, packets or links.
+Each value is a difference between the peak memory of two processes. One of them has more flows, packets or links.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ LINKS = 20_000
 
 
 def flows(law: str, times: int) -> Scenario:
-    """Returns flows on one link, each of which has sent its first packet."""
+    """Returns flows on one link. Each flow has sent its first packet."""
     scenario = Scenario("flows", "10 ms", sample="10 ms", profile="paper")
     scenario.link("a", "b", "10 Gb/s", "20 ms", duplex=True)
     return scenario.flow("x", law, "a", "b", rtt="1 s", count=times * FLOWS, start="0 s")
@@ -47,7 +47,7 @@ def links(times: int) -> Scenario:
 
 
 def main() -> None:
-    """Prints a table; with `--peak`, runs the scenario on standard input and prints the peak memory of its process."""
+    """Prints a table. With `--peak`, runs the scenario on standard input, and prints the peak memory of the process."""
     if sys.argv[1:] == ["--peak"]:
         print(*_peak(sys.stdin.read()))
         return

@@ -36,14 +36,14 @@ if TYPE_CHECKING:
 
 TABLE = Path(__file__).with_suffix(".toml")
 KINDS = ("threshold", "gain", "sign", "rounding", "dropped term")
-#: Parts of the working tree needed for a build and a measurement.
+#: Files of the working tree that a build and a measurement need.
 COPIED = ("Cargo.toml", "Cargo.lock", "crates", "apps", "benches", "fuzz", "papers", "python", "scenarios")
 MODULE = Path("python/levelflow/_core.abi3.so")
 BUILD = ("cargo", "build", "--quiet", "--profile", "quick", "-p", "levelflow-py", "--features", "extension-module")
-#: Build profile with which a rebuild after a change takes seconds instead of half a minute; results are the same.
+#: Build profile for a rebuild in seconds instead of half a minute. Results are the same.
 PROFILE = {"incremental": "true", "codegen_units": "256"}
 REPRODUCE = (sys.executable, "-c", "from levelflow.cli import main; main()", "reproduce")
-#: Time limit of a changed law, which may never end: multiple of the unchanged law's time, and additional seconds.
+#: Time limit of a changed law, which may never end: this multiple of the unchanged law's time, plus seconds.
 LONGEST_TIMES, LONGEST_MORE = 20, 60
 SHOWN = 2
 
@@ -52,11 +52,11 @@ Verdicts = dict[str, str]
 
 
 class TableError(ValueError):
-    """An invalid table of changes."""
+    """Invalid table of changes."""
 
 
 class RunError(RuntimeError):
-    """A build or a measurement without verdicts."""
+    """Build or measurement without verdicts."""
 
 
 @dataclass(frozen=True)
@@ -67,11 +67,11 @@ class Mutation:
         law: law or queue discipline that is changed.
         name: one-word name of the change.
         kind: one of `KINDS`.
-        file: path below the checkout; a change in Rust needs a build, a change in Python does not.
+        file: path below the checkout. A change in Rust needs a build. A change in Python does not.
         before: text that occurs once in the file.
         after: text that replaces `before`.
         figures: entries or folders of `papers/` that should notice the change, in the order of measurement.
-        open: description of the missing check, for a change that no check notices.
+        open: description of the missing check, if no check notices the change.
     """
 
     law: str
@@ -147,10 +147,10 @@ def check(mutations: Sequence[Mutation]) -> None:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Outcome of a change: noticed if checks became worse, failed if a figure has no values, otherwise survived.
+    """Outcome of a change: it is noticed if checks become worse, fails if a figure has no values, or else survives.
 
     Attributes:
-        turned: checks that became worse, in the first figure that notices.
+        turned: checks that became worse, in the first figure that notices the change.
         failed: reasons why figures have no values.
     """
 
@@ -169,7 +169,7 @@ class Outcome:
 
 
 class Tree:
-    """A copy of the working tree in which laws are changed; the original is never modified.
+    """Copy of the working tree, in which laws are changed. The original is never modified.
 
     Args:
         folder: folder for the copy, its builds and the results.
@@ -183,7 +183,7 @@ class Tree:
         self._target = Path(os.environ.get("CARGO_TARGET_DIR", self.folder / "target"))
 
     def copy(self) -> None:
-        """Makes the copy equal to the working tree. Unchanged files keep their times, so builds remain valid."""
+        """Makes the copy equal to the working tree. Unchanged files keep their times, so builds stay valid."""
         command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *COPIED]
         listed = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=True).stdout
         names = [name for name in listed.split("\0") if name and os.path.lexists(CHECKOUT / name)]
@@ -199,7 +199,7 @@ class Tree:
         self._names = sorted(names)
 
     def digest(self, figures: Sequence[str]) -> str:
-        """Returns a hash of all inputs of the figures' verdicts: the copy, without all other figures."""
+        """Returns a hash of all inputs of the verdicts: the copy, without the folders of other figures."""
         own = {claim.folder.name for claim in model.select(self._claims, figures)}
         digest = hashlib.sha256()
         for name in self._names:
@@ -250,13 +250,13 @@ class Tree:
         """Returns the verdicts of a figure, and the time that the measurement took, s.
 
         Raises:
-            RunError: if there are no verdicts, or not within `longest` seconds.
+            RunError: if the measurement fails, or takes longer than `longest` seconds.
         """
         found = self.folder / "verdicts.json"
         found.unlink(missing_ok=True)
         command = [*REPRODUCE, figure, "--json", str(found), "--out", str(self.folder / "report"), *self._words]
         python = {"PYTHONPATH": str(self.root / "python")}
-        if longest:  # bytecode is matched by the seconds of a file's time, which may be those of the next change
+        if longest:  # Python compares bytecode with the seconds of a file's time, which may be equal for two changes
             python["PYTHONDONTWRITEBYTECODE"] = "1"
         begin = time.monotonic()
         try:
@@ -282,7 +282,7 @@ def _content(path: Path) -> bytes:
 
 
 def _first(text: str, word: str) -> str:
-    """Returns the first line that contains a word; the last line if none does."""
+    """Returns the first line that contains a word, or the last line if no line does."""
     lines = text.strip().splitlines() or ["no message"]
     return next((line for line in lines if word in line), lines[-1])
 
@@ -325,7 +325,7 @@ class Kept:
 
 
 def run(mutations: Sequence[Mutation], tree: Tree, kept: Kept) -> Iterator[tuple[Mutation, Outcome]]:
-    """Yields each change and its outcome; Python changes first, as they need no build. Failures are not stored.
+    """Yields each change and its outcome. Python changes come first, as they need no build. Failures are not stored.
 
     Raises:
         RunError: if a figure has no verdicts without any change.
@@ -346,7 +346,7 @@ def run(mutations: Sequence[Mutation], tree: Tree, kept: Kept) -> Iterator[tuple
 
 
 def _what(mutation: Mutation) -> tuple[object, ...]:
-    """Returns the parts of a change that determine its outcome."""
+    """Returns the attributes of a change that determine its outcome."""
     return mutation.file, mutation.before, mutation.after, mutation.figures
 
 
@@ -365,7 +365,7 @@ def _usual(mutations: Sequence[Mutation], tree: Tree, kept: Kept, module: str) -
 
 
 def _outcome(mutation: Mutation, tree: Tree, usual: Mapping[str, tuple[Verdicts, float]]) -> Outcome:
-    """Measures the figures until one notices the change."""
+    """Measures the figures of a change until one of them notices it."""
     failed = []
     with tree.with_change(mutation):
         if mutation.compiled:

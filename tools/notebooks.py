@@ -25,7 +25,7 @@ def main() -> None:
 
 
 def executed(path: Path) -> Any:
-    """Returns a notebook with output from a run in an empty directory; dates and versions are removed."""
+    """Returns a notebook with its output from a run in an empty directory, without dates and versions."""
     notebook = nbformat.read(path, as_version=4)
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "matplotlibrc").write_text("svg.hashsalt: levelflow\n", encoding="utf-8")

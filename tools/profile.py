@@ -1,7 +1,8 @@
 """Instructions of a packet-hop by area, from callgrind: `python -m tools.profile`. Needs valgrind and a few minutes.
 
-An instruction of an inlined function counts for the place of that function. One of Rust's own library counts for the
-function into which it was inlined. In the loop over events, which contains most others inlined, it counts separately.
+An instruction of an inlined function counts for the file of that function. An instruction of Rust's own library counts
+for the function into which it was inlined. An exception is the loop over events, into which most functions are inlined:
+there, an instruction of the library counts separately.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
     from levelflow.scenario import Scenario
 
 LAWS = ("jetmax", "rcp", "newreno")
-#: Areas by pattern. The first match with the path of a line, or with the function into which it was inlined, counts.
+#: Areas by pattern. The first pattern counts that matches the path of a line, or the function into which the line was
+#: inlined.
 AREAS = {
     "event list": r"sim/src/(events|winner_tree)|EventList|WinnerTree|binary_heap",
     "transport": r"crates/transport|levelflow_transport|scoreboard",
@@ -44,7 +46,7 @@ LINE = re.compile(r"\s*" + r"([\d,]+|\.)(?: \([^)]*\))?\s+" * len(EVENTS) + r"(\
 
 
 def main() -> None:
-    """Prints a table. As the child of this program, simulates and prints the number of packet-hops."""
+    """Prints a table. As a child process, simulates a scenario and prints the number of packet-hops."""
     if sys.argv[1:]:
         _work(*sys.argv[1:])
         return
@@ -58,7 +60,7 @@ def main() -> None:
 
 
 def _cases() -> Iterator[tuple[str, Scenario]]:
-    """Yields ten flows at 100 Mb/s; a hundred at 10 Gb/s, whose data outgrows a cache; few links; many links."""
+    """Yields ten flows at 100 Mb/s; a hundred at 10 Gb/s, with data larger than a cache; few links; many links."""
     from tools.bench import around, dumbbell, in_a_row, wide
 
     for law in LAWS:

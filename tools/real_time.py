@@ -1,13 +1,14 @@
 """Runs tests that read clocks. Those that fail next to other work are repeated once the machine is calm.
 
-python tools/real_time.py first COMMAND...   run a test program; note each test that fails
-python tools/real_time.py again              repeat what failed on a busy machine; fail if a test failed on a calm one
+python tools/real_time.py first COMMAND...   run a test program; note each test that fails python tools/real_time.py
+again              repeat what failed on a busy machine; fail if a test failed on a calm one
 
 COMMAND is a program of `cargo test` or `python -m pytest`. Notes are in `deferred.jsonl` in CARGO_TARGET_DIR.
 
-The machine is busy if a thread of normal priority that only sleeps wakes 10 ms too late once, or 0.5 ms too late at
-more than one wake-up in ten. A failure is then no evidence against the code. `again` makes up to five attempts per
-test. If all fail and the machine was busy during each, the test is reported as inconclusive, and does not fail.
+A thread of normal priority that only sleeps measures the machine. The machine is busy if this thread wakes 10 ms too
+late once, or 0.5 ms too late at more than one wake-up in ten. A failure is then no evidence against the code. `again`
+makes up to five attempts per test. If all fail and the machine was busy during each, the test is reported as
+inconclusive, and does not fail.
 """
 
 import json
@@ -21,15 +22,15 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-#: Smallest delay of a single wake-up that indicates a busy machine, s.
+#: Smallest delay of one wake-up that indicates a busy machine, s.
 LATE = 0.01
-#: Smallest delay of one wake-up in ten that indicates a busy machine, s.
+#: Smallest delay that indicates a busy machine if more than one wake-up in ten has it, s.
 OFTEN_LATE = 0.0005
-#: Smallest number of wake-ups of which a fraction means something.
+#: Smallest number of wake-ups for which a fraction is meaningful.
 MIN_WAKE_UPS = 100
-#: Limit on the attempts at a test.
+#: Largest number of attempts per test.
 MAX_ATTEMPTS = 5
-#: Limit on the wait for a calm machine before an attempt, s.
+#: Longest wait for a calm machine before an attempt, s.
 MAX_WAIT = 10.0
 
 #: Outcomes of tests.
@@ -40,7 +41,7 @@ NOTES = Path(os.environ.get("CARGO_TARGET_DIR", "target")) / "deferred.jsonl"
 
 
 class Clock(threading.Thread):
-    """Sleeps in steps of 1 ms, and counts wake-ups that are late; `largest` is the largest delay, in seconds."""
+    """Sleeps in steps of 1 ms, and counts late wake-ups. `largest` is the largest delay, s."""
 
     STEP = 0.001
 
@@ -62,7 +63,7 @@ class Clock(threading.Thread):
         self.late += delay >= OFTEN_LATE
 
     def is_busy(self) -> bool:
-        """Returns whether failures may be due to the machine."""
+        """Returns True if the machine may be the cause of failures."""
         return self.largest >= LATE or (self.wake_ups >= MIN_WAKE_UPS and 10 * self.late > self.wake_ups)
 
     def __enter__(self) -> "Clock":
@@ -75,7 +76,7 @@ class Clock(threading.Thread):
 
 
 def wait_for_calm() -> None:
-    """Returns when the machine is calm, or after MAX_WAIT."""
+    """Waits until the machine is calm, or until `MAX_WAIT` is over."""
     begun = time.monotonic()
     while time.monotonic() - begun < MAX_WAIT:
         with Clock() as clock:
@@ -85,7 +86,7 @@ def wait_for_calm() -> None:
 
 
 def failed_tests(output: str) -> list[str]:
-    """Returns the names of the tests that failed, as `cargo test` or pytest prints them at its end."""
+    """Returns the names of failed tests, from the end of the output of `cargo test` or pytest."""
     names = re.findall(r"^(?:FAILED|ERROR) (\S+::.+?)(?: - .*)?$", output, re.MULTILINE)
     if not names and (tables := re.findall(r"^failures:\n((?:    \S+\n)+)", output, re.MULTILINE)):
         names = tables[-1].split()
@@ -93,7 +94,7 @@ def failed_tests(output: str) -> list[str]:
 
 
 def first(command: Sequence[str]) -> int:
-    """Runs a test program, and notes the tests that fail. Returns 0 unless the program failed for another reason."""
+    """Runs a test program, and notes each failed test. Returns 0 unless the program failed for another reason."""
     with Clock() as clock, subprocess.Popen([PROMPT, *command], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         output = b""
@@ -115,9 +116,9 @@ def first(command: Sequence[str]) -> int:
 
 
 def repeat(attempt: Callable[[], tuple[bool, bool]]) -> bool | None:
-    """Returns whether a test passes on a calm machine; None if the machine was busy at each attempt.
+    """Returns True if a test passes on a calm machine; None if the machine was busy at each attempt.
 
-    An attempt returns whether the test passed, and whether the machine was busy.
+    An attempt returns True if the test passed, and True if the machine was busy.
     """
     for _ in range(MAX_ATTEMPTS):
         passed, busy = attempt()

@@ -1,7 +1,7 @@
 """Writes the program's own descriptions into `docs` and `python/levelflow`: `python -m tools.reference`.
 
-Most pages of `docs/reference` are written in full; those of `docs/laws`, the wire format and the dissector between two
-marks.
+Most pages of `docs/reference` are generated as a whole. In `docs/laws`, the wire format and the dissector, only the
+text between two marks is generated.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ QUANTITIES = ("Duration", "Rate", "Bytes", "Frequency")
 
 
 def pages() -> dict[Path, str]:
-    """Returns the text of every page that this program writes in full or in part, by path."""
+    """Returns the text of every page that this program generates as a whole or in part, by path."""
     whole = {"scenario.md": _scenario(), "queues.md": _queues(), "buffers.md": _buffers(), "cli.md": _commands()}
     whole["measures.md"] = _measures()
     whole["invariants.md"] = _invariants()
@@ -241,7 +241,7 @@ def _law(law: dict[str, Any]) -> Iterator[str]:
 
 
 def on_the_wire() -> list[dict[str, Any]]:
-    """Returns the laws that have their own signalling, in the order of its number."""
+    """Returns the laws with their own signalling, in the order of its number."""
     return sorted((law for law in laws() if law["signalling"] == law["name"]), key=lambda law: int(law["number"]))
 
 
@@ -301,11 +301,7 @@ def _dissector() -> Iterator[str]:
 
 
 def _defaults(row: dict[str, Any]) -> str:
-    """Returns the default of a parameter, and its default in the profile `paper` if that differs.
-
-    >>> _defaults({"default": "10", "paper": "2"})
-    '`10`; `paper`: `2`'
-    """
+    """Returns the default of a parameter, and the default in the profile `paper` if the two differ."""
     paper = row.get("paper")
     return f"`{row['default']}`" + (f"; `paper`: `{paper}`" if paper is not None else "")
 

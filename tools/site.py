@@ -1,4 +1,4 @@
-"""Builds the documentation as a site, strictly: `make site`. Every page and every linked file is copied unchanged."""
+"""Builds the documentation as a site, in strict mode: `make site`. Pages and linked files are copied unchanged."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SITE = CHECKOUT / "target" / "site"
 PAGES = SITE / "pages"
 LAB = CHECKOUT / "apps" / "lab" / "page"
 LINK = re.compile(r"\]\(([^)#:\s]+)")
-#: Public Python modules, and the names that the page documents in addition to each module.
+#: Public Python modules, and for each module the names that the page also documents.
 API = {
     "levelflow.scenario": ["Scenario"],
     "levelflow.keywords": [],
@@ -34,7 +34,7 @@ API = {
 
 
 def main() -> None:
-    """Copies pages, adds the Python API, and builds the site; adds the Rust API and the lab if they are built."""
+    """Copies pages, adds the Python API, and builds the site. Adds the Rust API and the lab if they were built."""
     shutil.rmtree(SITE, ignore_errors=True)
     copy()
     examples()
@@ -69,7 +69,7 @@ def copy() -> None:
 
 
 def examples() -> None:
-    """Copies the package with headings above docstring examples, since mkdocstrings renders bare examples as prose."""
+    """Copies the package, with headings above docstring examples, as mkdocstrings renders bare examples as prose."""
     block = re.compile(r"^( +)(>>> .*\n(?:(?! *\n| *\"\"\").*\n)*)", re.MULTILINE)
     for path in (CHECKOUT / "python" / "levelflow").rglob("*.py"):
         if {"papers", "scenarios"} & set(path.parts):
@@ -85,7 +85,7 @@ def _headed(found: re.Match[str]) -> str:
 
 
 def notebook(name: Path) -> None:
-    """Writes a notebook as a page with pictures: its cells and their output."""
+    """Writes a notebook as a page with pictures. The page has the cells and their output."""
     parts = []
     for number, cell in enumerate(json.loads((CHECKOUT / name).read_text(encoding="utf-8"))["cells"]):
         source = "".join(cell["source"])

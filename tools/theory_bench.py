@@ -1,4 +1,4 @@
-"""Run times of the theory package's largest models: `python -m tools.theory_bench`."""
+"""Run times of the largest models of the theory package: `python -m tools.theory_bench`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from levelflow.theory.stability.scaled_norm import scaled_norm
 
 RUNS = 3
 SEED = 1
-#: Limit on the run time, s.
+#: Largest allowed run times, s.
 MAXMIN_LIMIT = 1.0
 DELAYS_LIMIT = 60.0
 
@@ -29,7 +29,7 @@ class Row(NamedTuple):
         size: size of the problem.
         seconds: wall time of the fastest run, s.
         cpu: smallest CPU time of a run, s.
-        limit: limit on the wall time, s; None without a limit.
+        limit: largest allowed wall time, s; None without a limit.
     """
 
     what: str
@@ -73,7 +73,7 @@ def utility_large(flows: int = 2_000, links: int = 200, hops: int = 5) -> list[R
 
 
 def delays_large(count: int = 10_000, draws: int = 100) -> list[Row]:
-    """Measures the random experiment of Zhang 2008, fig 12, and the verdict of each matrix under each of its draws."""
+    """Measures the random experiment of Zhang 2008, fig 12, and the verdict on each matrix under each of its draws."""
     random = np.random.default_rng(SEED)
     matrices, delays = random.uniform(-1.5, 1.5, (count, 2, 2)), random.integers(1, 31, (count, draws, 2))
     size = f"{count:,} random 2x2 matrices, {draws} delays each"
@@ -84,7 +84,7 @@ def delays_large(count: int = 10_000, draws: int = 100) -> list[Row]:
 
 
 def norm_large(size: int = 60) -> list[Row]:
-    """Measures the scaled norm of one large matrix, with the proofs of both bounds."""
+    """Measures the scaled norm of one large matrix, with proofs of both bounds."""
     matrix = np.random.default_rng(SEED).standard_normal((size, size))
     return [Row("scaled norm, from both sides", f"a matrix of {size} rows", *fastest(lambda: scaled_norm(matrix)))]
 

@@ -11,12 +11,12 @@ from tools.bench import cases, dumbbell, measure
 if TYPE_CHECKING:
     from levelflow.scenario import Scenario
 
-#: Largest number of flows in training. With more flows, packets only take the same code paths for longer.
+#: Largest number of flows in training. More flows would only repeat the same code paths.
 MOST_FLOWS = 100_000
 
 
 def main() -> None:
-    """Runs each case once, and networks with all laws, since cases with one law may run on a specialised engine."""
+    """Runs each case once, and networks with all laws. Cases with one law may run on a specialised engine."""
     for _, _, scenario, flows in cases():
         if (flows or 0) <= MOST_FLOWS:
             measure(scenario)

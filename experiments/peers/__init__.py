@@ -1,1 +1,1 @@
-"""Laws compared with other implementations, over the same networks: `python -m experiments.peers`."""
+"""Compares laws with other implementations, over the same networks: `python -m experiments.peers`."""

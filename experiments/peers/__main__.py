@@ -1,4 +1,4 @@
-"""Laws compared with other implementations, on equal networks: `python -m experiments.peers [COMPARISON ...]`.
+"""Compares laws with other implementations, on equal networks: `python -m experiments.peers [COMPARISON ...]`.
 
 A comparison whose peer is not installed prints one line, and the others continue.
 """

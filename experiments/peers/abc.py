@@ -1,4 +1,4 @@
-"""ABC compared with its authors' queue, a shared library under a driver of Levelflow, on traces of their Mahimahi."""
+"""Compares ABC with its authors' queue, a library under a driver of Levelflow, on traces of their Mahimahi."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from levelflow.scenario import Scenario
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PACKET = 1504  # bytes of a delivery opportunity of Mahimahi
+PACKET = 1504  # bytes that a delivery opportunity of Mahimahi carries
 ROUND_TRIP_MS = 100
 SECONDS, FROM_S = 120, 40
-APART_S = 10  # between starts
+APART_S = 10  # s between starts
 LEVELS = (0.5, 0.99)
 #: Traces of the authors' Mahimahi.
 TRACES = (
@@ -42,7 +42,7 @@ class Outcome:
 
     rate: float  #: packets/s of all flows after `FROM_S`
     jain: float  #: Jain's index of the flows' rates after `FROM_S`
-    waits: list[float]  #: round-trip time beyond `ROUND_TRIP_MS`, ms, at `LEVELS`: whole run, mean of the flows
+    waits: list[float]  #: round-trip time minus `ROUND_TRIP_MS`, ms, at `LEVELS`: whole run, mean of the flows
 
 
 def starts(flows: int) -> list[int]:
@@ -73,7 +73,7 @@ def theirs(program: Path, folder: str, trace: str, flows: int) -> Outcome:
 
 
 def read(text: str) -> Outcome:
-    """Parses the output of the driver: packets by flow, then lines of flow, queueing delay in ms, number of packets."""
+    """Parses the driver's output: packets by flow, then lines of flow, queueing delay in ms, and number of packets."""
     first, *rest = text.splitlines()
     flow, wait, packets = np.array([[int(word) for word in line.split()] for line in rest]).T
     rates = [int(word) / (SECONDS - FROM_S) for word in first.split()]
@@ -90,7 +90,7 @@ def _outcome(rates: list[float], waits: list[list[float]]) -> Outcome:
 
 
 def lacks(folder: str) -> str | None:
-    """Returns the requirement that a run of the library on the traces lacks, as a clause; None if there is none."""
+    """Returns, as a clause, the requirement that a run of the library on the traces lacks, or None."""
     if lack := PEER.lacks(folder):
         return lack
     missing = [path for path in (_path(folder, trace) for trace in TRACES) if not path.is_file()]
@@ -102,7 +102,7 @@ def _path(folder: str, trace: str) -> Path:
 
 
 def row(trace: str, flows: int, a: Outcome, b: Outcome) -> str:
-    """Returns a table row in Markdown; values that differ by more than 10 % of the authors' value are bold."""
+    """Returns a table row in Markdown. Values that differ by more than 10 % of the authors' value are bold."""
     values: list[tuple[Any, ...]] = [(o.rate, o.jain, *o.waits) for o in (a, b)]
     cells = [tcp.cell(x, y, digits) for x, y, digits in zip(*values, (0, 3, 1, 1), strict=True)]
     if flows == 1:

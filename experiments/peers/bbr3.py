@@ -1,4 +1,4 @@
-"""BBRv3 compared with Linux's BBRv3, a shared library under a driver of Levelflow, over the same bottlenecks."""
+"""Compares BBRv3 with Linux's BBRv3, a library under a driver of Levelflow, over the same bottlenecks."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 SECONDS, FROM_S = 90, 30
 SAMPLE_MS = 10
 PACKET = 1500  # bytes
-APART_S = 0.5  # between starts; each has a random additional delay of at most this
-REPEATS = 9  # with other starts and random numbers
+APART_S = 0.5  # s between starts, and largest random additional delay of a start
+REPEATS = 9  # repetitions with other starts and random numbers
 PEER = Peer("bbr3", ("bbr3.so",), "tcp_bbr.c and tcp_rate.c of github.com/google/bbr, branch v3")
 
 
@@ -33,7 +33,7 @@ class Case:
     round_trip_ms: int
     buffer: float  #: bandwidth-delay products
     flows: int
-    loss: float = 0.0  #: part of the packets that the wire loses
+    loss: float = 0.0  #: fraction of the packets that the wire loses
 
     @property
     def room(self) -> int:
@@ -60,7 +60,7 @@ class Outcome:
     rate: float  #: Mb/s that arrived, all flows
     jain: float  #: Jain's index of the flows' rates
     wait: float  #: mean queueing delay, ms
-    late: float  #: its 99th percentile
+    late: float  #: 99th percentile of the queueing delay, ms
     dropped: float  #: percent of the packets that arrived at the queue
 
 
@@ -100,7 +100,7 @@ def theirs(program: Path, folder: str, case: Case, seed: int = 1) -> Outcome:
 
 
 def read(case: Case, text: str) -> Outcome:
-    """Parses the output of the driver: packets arrived and dropped, bytes of each flow, queued bytes."""
+    """Parses the driver's output: packets arrived and dropped, bytes of each flow, and queued bytes."""
     first, *rest = text.splitlines()
     came, dropped = (int(word) for word in first.split())
     numbers = [int(word) for word in rest]
@@ -109,7 +109,7 @@ def read(case: Case, text: str) -> Outcome:
 
 
 def row(case: Case, here: list[Outcome], there: list[Outcome]) -> str:
-    """Returns a table row in Markdown: medians of runs, bold if they differ by more than 10 % of Linux's value."""
+    """Returns a table row in Markdown with medians of runs. Differences of more than 10 % of Linux's value are bold."""
     values = (np.median([astuple(outcome) for outcome in runs], axis=0) for runs in (here, there))
     cells = [tcp.cell(x, y, digits) for x, y, digits in zip(*values, (2, 3, 1, 1, 2), strict=True)]
     if case.flows == 1:

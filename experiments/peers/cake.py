@@ -1,4 +1,4 @@
-"""CAKE-like shaper compared with CAKE, which is compiled from Linux's code, with the same senders in both."""
+"""Compares the CAKE-like shaper with CAKE, compiled from Linux's code, with the same senders in both."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 SECONDS, FROM_S = 120, 20
-APART_S = 0.5  # between starts; each has a random additional delay of at most this
-REPEATS = 3  # with other starts
+APART_S = 0.5  # s between starts, and largest random additional delay of a start
+REPEATS = 3  # repetitions with other starts
 PACKET = 1500  # bytes
 ROUND_TRIP_MS = 40
-LINE = "1 Gb/s"  # behind the shaper
+LINE = "1 Gb/s"  # capacity of the line behind the shaper
 SOURCE = Path("net") / "sched" / "sch_cake.c"
 #: Isolation names in scenarios, and the flow modes of `linux/pkt_sched.h`.
 ISOLATION = {"flows": 4, "sources": 5, "destinations": 6, "triple": 7}
@@ -37,11 +37,11 @@ class Group:
 
     law: str
     count: int = 1
-    source: str = "A"  #: the host of every flow
-    destination: str = "Z"  #: likewise; "*": a host for each flow
+    source: str = "A"  #: the source host of every flow
+    destination: str = "Z"  #: the destination host of every flow; "*" means a host for each flow
     ecn: bool = False
     round_trip_ms: float = ROUND_TRIP_MS
-    rate: float = 0.0  #: Mb/s, of constant flows
+    rate: float = 0.0  #: Mb/s of constant flows
     packet: int = PACKET  #: bytes
 
     @property
@@ -95,8 +95,8 @@ class Outcome:
 
     rate: float  #: Mb/s, all flows
     jain: float  #: Jain's index of the flows' rates
-    wait: float  #: round-trip time beyond the base one, ms: mean of the means of 10 ms
-    late: float  #: their 99th percentile
+    wait: float  #: round-trip time minus the base one, ms: mean of the means of 10 ms
+    late: float  #: 99th percentile of these means, ms
     lost: float  #: percent of the packets that were dropped or marked
 
 
@@ -126,7 +126,7 @@ def ours(case: Case, seed: int = 1) -> list[Outcome]:
     left = [rows["throughput_bps"].to_numpy().mean() * (SECONDS - FROM_S) / 8 / each.packet for rows, each in pairs]
     waits = [1e3 * rows["rtt_s"].drop_nans().to_numpy() - each.round_trip_ms for rows, each in pairs]
     dropped = np.array([rows["lost"].sum() for rows in own])
-    marked = link["marked"].sum() / sum(left) * np.array(left)  # its flow is not recorded
+    marked = link["marked"].sum() / sum(left) * np.array(left)  # the flow of a mark is not recorded
     return _outcomes(case, left, dropped, marked, waits)
 
 
@@ -139,7 +139,7 @@ def _law(group: Group) -> dict[str, Any]:
 def _outcomes(
     case: Case, left: list[float], dropped: np.ndarray, marked: np.ndarray, waits: list[np.ndarray]
 ) -> list[Outcome]:
-    """Returns the outcome of each group, from each flow's packets that left, were dropped or marked, and its delays."""
+    """Returns each group's outcome from each flow's packets that left, were dropped or marked, and its delays."""
     outcomes, first = [], 0
     for group in case.groups:
         which = slice(first, first + group.count)
@@ -169,7 +169,7 @@ def theirs(program: Path, case: Case, seed: int = 1) -> list[Outcome]:
 
 
 def read(case: Case, text: str) -> list[Outcome]:
-    """Parses the output of the driver: packets left, dropped and marked by flow; then lines of flow and delay in ns."""
+    """Parses the driver's output: packets left, dropped and marked by flow, then lines of flow and delay in ns."""
     lines = text.splitlines()
     count = sum(group.count for group in case.groups)
     left, dropped, marked = np.array([[float(word) for word in line.split()] for line in lines[:count]]).T
@@ -179,7 +179,7 @@ def read(case: Case, text: str) -> list[Outcome]:
 
 
 def lacks(folder: str) -> str | None:
-    """Returns the requirement for compiling Linux's code that is missing, as a clause; None if there is none."""
+    """Returns, as a clause, the requirement for compiling Linux's code that is missing, or None."""
     if not folder:
         return "--linux names no copy of the source of Linux, of which net/sched/sch_cake.c is needed"
     if not (Path(folder) / SOURCE).is_file():
@@ -188,7 +188,7 @@ def lacks(folder: str) -> str | None:
 
 
 def compiled(folder: str, into: Path, patches: tuple[tuple[str, str], ...] = ()) -> Path:
-    """Compiles Linux's code with a driver; `cake_kernel.h` replaces its includes. `patches` replace text in it."""
+    """Compiles Linux's code with a driver. `cake_kernel.h` replaces the includes, and `patches` replace other text."""
     text = (Path(folder) / SOURCE).read_text(encoding="utf-8")
     for old, new in patches:
         if text.count(old) != 1:
@@ -204,7 +204,7 @@ def compiled(folder: str, into: Path, patches: tuple[tuple[str, str], ...] = ())
 
 
 def row(case: Case, group: Group, here: list[Outcome], there: list[Outcome]) -> str:
-    """Returns a table row in Markdown: medians of runs, bold if they differ by more than 10 % of Linux's value."""
+    """Returns a table row in Markdown with medians of runs. Differences of more than 10 % of Linux's value are bold."""
     values = (np.median([astuple(outcome) for outcome in runs], axis=0) for runs in (here, there))
     cells = [tcp.cell(x, y, digits) for x, y, digits in zip(*values, (2, 3, 2, 2, 3), strict=True)]
     if group.count == 1:
@@ -213,7 +213,7 @@ def row(case: Case, group: Group, here: list[Outcome], there: list[Outcome]) -> 
 
 
 def table(program: Path, cases: tuple[Case, ...] = CASES) -> Iterator[str]:
-    """Yields lines of the table: a row for each group of each case."""
+    """Yields lines of the table, with a row for each group of each case."""
     yield "| case | rate, Mb/s | flows | Mb/s | Jain's index | wait, ms | wait p99, ms | dropped or marked, % |"
     yield "|---|---|---|---|---|---|---|---|"
     for case in cases:

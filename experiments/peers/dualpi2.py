@@ -1,4 +1,4 @@
-"""DualPI2 and Prague compared with Linux's queue and udp_prague's sender, libraries under a driver of Levelflow."""
+"""Compares DualPI2 and Prague with Linux's queue and udp_prague's sender, libraries under a driver of Levelflow."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PACKET = 1500  # bytes
 SECONDS, FROM_S, SAMPLE_MS = 80, 20, 10
 MBPS = (10, 40, 100)
 ROUND_TRIPS_MS = (10, 40)
-#: Numbers of Prague flows and of CUBIC flows.
+#: Numbers of Prague and of CUBIC flows.
 FLOWS = ((2, 0), (1, 1), (2, 2), (5, 5))
 SEEDS = (1, 2, 3, 4, 5)
 LEVEL = 0.99
@@ -43,17 +43,17 @@ class Case:
 
 @dataclass
 class Outcome:
-    """Result of one run after `FROM_S`; values of CUBIC are NaN if it has no flow."""
+    """Result of one run after `FROM_S`. Values of CUBIC are NaN if there is no CUBIC flow."""
 
     rate: float  #: Mb/s of all flows
-    ratio: float  #: rate of a flow of Prague over that of one of CUBIC
+    ratio: float  #: rate of a flow of Prague divided by that of a flow of CUBIC
     jain: float  #: Jain's index of all flows' rates
-    low: float  #: round-trip time of Prague beyond the line's own, ms: mean of samples
-    low_most: float  #: the same, at `LEVEL` of the samples
-    classic: float  #: the same of CUBIC
+    low: float  #: round-trip time of Prague minus the line's, ms: mean of samples
+    low_most: float  #: same round-trip time, at `LEVEL` of the samples
+    classic: float  #: same mean for CUBIC
     classic_most: float
-    marked: float  #: part of Prague's packets, %
-    dropped: float  #: part of CUBIC's packets, %
+    marked: float  #: marked packets of Prague, %
+    dropped: float  #: dropped packets of CUBIC, %
 
 
 DIGITS = (1, 2, 3, 2, 2, 1, 1, 2, 3)
@@ -105,7 +105,7 @@ def theirs(program: Path, folder: str, case: Case, seed: int) -> Outcome:
 
 
 def read(case: Case, text: str) -> Outcome:
-    """Parses the driver's output: packets sent, marked, dropped by law; bytes, ACKs, RTTs by sample and flow."""
+    """Parses the driver's output: packets sent, marked, dropped by law, then bytes, ACKs, RTTs by sample and flow."""
     prague, cubic, *samples = text.splitlines()
     (sent, marked, _), (cubic_sent, _, dropped) = (map(int, line.split()) for line in (prague, cubic))
     flows = np.array([line.split() for line in samples], dtype=float).reshape(-1, sum(case.flows), 3)
@@ -119,7 +119,7 @@ def read(case: Case, text: str) -> Outcome:
 
 
 def row(case: Case, a: Outcome, b: Outcome) -> str:
-    """Returns a table row in Markdown; values that differ by more than 10 % of the libraries' value are bold."""
+    """Returns a table row in Markdown. Values that differ by more than 10 % of the libraries' value are bold."""
     cells = [
         "" if np.isnan(x) else tcp.cell(x, y, digits)
         for x, y, digits in zip(astuple(a), astuple(b), DIGITS, strict=True)
@@ -133,7 +133,7 @@ def mean(outcomes: Sequence[Outcome]) -> Outcome:
 
 
 def compare(folder: str) -> Iterator[str]:
-    """Yields the table: all lines with all numbers of flows, as means over seeds."""
+    """Yields the table of all lines with all numbers of flows, as means over seeds."""
     waits = [f"{law} waits{what}, ms" for law in ("Prague", "CUBIC") for what in ("", f" p{100 * LEVEL:g}")]
     case_heads, rates = ("Mb/s", "round trip, ms", "flows"), ("rate, Mb/s", "Prague:CUBIC", "Jain's index")
     heads = (*case_heads, *rates, *waits, "marked, %", "dropped, %")

@@ -1,4 +1,4 @@
-"""Peers that are shared libraries. A header in `benches/peers` defines their exports; a driver there loads them."""
+"""Peers that are shared libraries. A header in `benches/peers` defines their exports. A driver there loads them."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from tools import CHECKOUT
 
 @dataclass(frozen=True)
 class Peer:
-    """Libraries in a folder that an option names. Header and driver are named after the option."""
+    """Libraries in a folder that an option names. The header and the driver have the option's name."""
 
     option: str
     libraries: tuple[str, ...]
-    code: str  #: public code that the numbers of the comparison's page are measured with
+    code: str  #: public code that the numbers on the comparison's page come from
 
     @property
     def header(self) -> Path:
@@ -24,7 +24,7 @@ class Peer:
         return CHECKOUT / "benches" / "peers" / f"{self.option}.h"
 
     def lacks(self, folder: str) -> str | None:
-        """Returns the requirement that a run of the libraries lacks, as a clause; None if there is none."""
+        """Returns, as a clause, the requirement that a run of the libraries lacks, or None."""
         needs = f"implement benches/peers/{self.header.name}; the page's numbers are of {self.code}"
         if not folder:
             return f"--{self.option} names no folder with {' and '.join(self.libraries)}: {needs}"
@@ -41,7 +41,7 @@ class Peer:
         return program
 
     def run(self, program: Path, folder: str, words: tuple[object, ...]) -> str:
-        """Returns the output of the driver with the libraries in a folder."""
+        """Runs the driver with the libraries in a folder, and returns its output."""
         libraries = (Path(folder).resolve() / name for name in self.libraries)
         command = [str(program), *map(str, libraries), *map(str, words)]
         done = subprocess.run(command, capture_output=True, text=True, check=False)

@@ -1,4 +1,4 @@
-"""TCP laws compared with the kernel's TCP: each scenario is simulated, and run in network namespaces."""
+"""Compares TCP laws with the kernel's TCP. Each scenario is simulated, and run in network namespaces."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Outcome:
 
 
 def scenario(law: dict[str, Any] | str, flows: int, buffer: float, seed: int = 1) -> Scenario:
-    """Returns flows that start half a second apart over one link; `buffer` is in bandwidth-delay products."""
+    """Returns flows that start half a second apart over one link. The unit of `buffer` is a bandwidth-delay product."""
     size = buffer * MBPS * 1e6 / 8 * ROUND_TRIP_MS / 1e3
     made = Scenario("kernel-tcp", f"{SECONDS} s", sample="50 ms", seed=seed)
     made.link("R1", "R2", f"{MBPS} Mb/s", f"{ROUND_TRIP_MS / 4} ms", buffer=f"{size:.0f} B", duplex=True)
@@ -109,7 +109,7 @@ def _once(program: str, case: Scenario) -> Outcome:
 
 
 def lacks(program: str) -> str | None:
-    """Returns the requirement that a run over the kernel's TCP lacks, as a clause; None if there is none."""
+    """Returns, as a clause, the requirement that a run over the kernel's TCP lacks, or None."""
     if not os.access(program, os.X_OK):
         return f"no levelflow-net at {program or '--net'}: make net builds it"
     if os.geteuid() != 0:
@@ -120,7 +120,7 @@ def lacks(program: str) -> str | None:
 
 
 def row(case: Case, here: list[Outcome], there: list[Outcome]) -> str:
-    """Returns a table row: medians, bold if they differ by more than 10 %, and ranges if runs differ."""
+    """Returns a table row with medians, bold if they differ by more than 10 %, and with ranges if runs differ."""
     pair, flows, buffer = case
     cells = []
     columns = (zip(*map(astuple, runs), strict=True) for runs in (here, there))
@@ -132,7 +132,7 @@ def row(case: Case, here: list[Outcome], there: list[Outcome]) -> str:
 
 
 def compare(program: str) -> Iterator[str]:
-    """Yields the table: every pair with few and with more flows, over a short and a long buffer."""
+    """Yields the table: every pair with few and with more flows, over small and large buffers."""
     cases = [(pair, flows, buffer) for pair in PAIRS for flows in FLOWS for buffer in BUFFERS]
     yield f"{len(cases)} cases take {len(cases) * REPEATS * SECONDS / 60:.0f} minutes of real time.\n"
     yield "| law | kernel | flows | buffer, BDP | Mb/s | Jain's index | queueing delay, ms | dropped, % |"

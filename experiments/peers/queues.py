@@ -1,4 +1,4 @@
-"""Queue disciplines compared with ns-3: TCP over the same dumbbells in Levelflow and ns-3."""
+"""Compares queue disciplines with ns-3: TCP over the same dumbbells in Levelflow and ns-3."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class Pair:
     attributes: dict[str, object] = field(default_factory=dict)
 
 
-#: Thresholds are lower by 2 than in Levelflow. In ns-3, the packet in service and the next packet, which is in the
-#: device, are not counted.
+#: Thresholds are lower by 2 than in Levelflow. ns-3 counts neither the packet in service nor the next packet, which is
+#: in the device.
 RED = {"MinTh": 3, "MaxTh": 13, "QW": 0.002, "LInterm": 10, "MeanPktSize": tcp.WIRE}
 RED |= {"Wait": "false", "LinkBandwidth": f"{tcp.MBPS}Mbps"}
 PAIRS = (
@@ -81,7 +81,7 @@ def jain(rates: list[float]) -> float:
 
 
 def table(cases: list[Case], here: list[tcp.Outcome], there: list[tcp.Outcome]) -> Iterator[str]:
-    """Yields the lines of a Markdown table; values that differ by more than 10 % of the peer's value are bold."""
+    """Yields the lines of a Markdown table. Values that differ by more than 10 % of the peer's value are bold."""
     yield "| queue | law | flows | packets/s | Jain's index | queueing delay, ms | dropped, % |"
     yield "|---|---|---|---|---|---|---|"
     for (pair, law, flows), a, b in zip(cases, here, there, strict=True):
@@ -91,6 +91,6 @@ def table(cases: list[Case], here: list[tcp.Outcome], there: list[tcp.Outcome]) 
 
 
 def compare(python: str) -> Iterator[str]:
-    """Returns the table: every discipline with every law, with few and with more flows."""
+    """Returns the table of every discipline with every law, with few and with more flows."""
     cases = [(pair, law, flows) for pair in PAIRS for law in LAWS for flows in FLOWS]
     return table(cases, [ours(case) for case in cases], list(theirs(python, cases)))

@@ -1,4 +1,4 @@
-"""RCP compared with its authors' code in ns-2, and both with processor sharing, for the same arrivals."""
+"""Compares RCP with its authors' code in ns-2, and both with processor sharing, for the same arrivals."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ if TYPE_CHECKING:
 
 PACKET = 1000  # bytes, header included
 ALPHA, BETA = 0.1, 1.0
-DRAIN = 0.5  # of the arrivals' time: further duration of a run without arrivals
-WARM_UP = 0.2  # of the arrivals' time: earlier flows and samples do not count
+DRAIN = 0.5  # duration after the last arrival, relative to the arrivals' time
+WARM_UP = 0.2  # relative to the arrivals' time; earlier flows and samples do not count
 SEEDS = 5
 SIZES = ((1, 50), (50, 500), (500, 2000), (2000, 10**9))  # packets
-#: RCP of Levelflow, and the same with the authors' average of the round trip and their initial value.
+#: RCP of Levelflow, and RCP with the authors' average of the round-trip time and their initial value.
 VARIANTS: dict[str, dict[str, Any]] = {"here": {}, "here, theirs": {"rtt": "interval", "initial_rtt": "200 ms"}}
 PEER = "ns-2"
 
 
 @dataclass(frozen=True)
 class Case:
-    """Poisson arrivals with Pareto sizes (shape 1.2) over one link with an unlimited buffer."""
+    """Poisson arrivals with Pareto sizes (shape 1.2) over a link with an unlimited buffer."""
 
     mbps: float
     load: float
-    mean: float  #: packets
-    rtpd: float = 0.1  #: s
-    seconds: float = 60  #: of arrivals
+    mean: float  #: mean size, packets
+    rtpd: float = 0.1  #: round-trip propagation delay, s
+    seconds: float = 60  #: s with arrivals
 
     @property
     def warm_up(self) -> float:
-        """Start time from which flows count, s."""
+        """Start time after which flows count, s."""
         return WARM_UP * self.seconds
 
     @property
@@ -67,8 +67,8 @@ class Outcome:
 
     took: np.ndarray  #: s, by flow
     rate: float  #: geometric mean of R/C
-    queue: float  #: mean, bandwidth-delay products
-    arriving: float  #: mean share of the capacity
+    queue: float  #: mean queue, bandwidth-delay products
+    arriving: float  #: mean share of the capacity that arrives
 
 
 def sharing(case: Case, starts: np.ndarray, packets: np.ndarray) -> np.ndarray:
@@ -77,7 +77,7 @@ def sharing(case: Case, starts: np.ndarray, packets: np.ndarray) -> np.ndarray:
 
 
 def ours(case: Case, starts: np.ndarray, packets: np.ndarray, changes: dict[str, Any]) -> Outcome:
-    """Runs the arrivals in Levelflow, with a flow entry per size."""
+    """Runs the arrivals in Levelflow, with a flow entry for each size."""
     scenario = Scenario("arrivals", f"{case.end} s", sample="10 ms", profile="paper")
     delay = f"{case.rtpd * 500} ms"
     scenario.link("A", "B", f"{case.mbps} Mb/s", delay, buffer="unlimited", duplex=True)
@@ -107,9 +107,9 @@ def theirs(binary: str, case: Case, starts: np.ndarray, packets: np.ndarray) -> 
 
 
 def read(case: Case, starts: np.ndarray, completions: str, status: str) -> Outcome:
-    """Parses the output of the script: number and end of each flow, and a line of the authors' router per interval.
+    """Parses the script's output: number and end of each flow, and a line of the authors' router per interval.
 
-    In a router line only the first columns are used: name, time, queue in bytes and packets, R/C, arrivals in byte/s.
+    Only the first columns of a router line count: name, time, queue in bytes and packets, R/C, arrivals in byte/s.
     """
     took = np.full(starts.size, np.nan)
     for flow, end in ns2.numbers(completions):
@@ -153,7 +153,7 @@ def run(binary: str, case: Case, seed: int) -> Run:
 
 
 def ratio(runs: Sequence[Run], name: str, sizes: tuple[int, int]) -> float:
-    """Returns the mean completion time of counted flows over its mean under processor sharing; NaN below 20 flows."""
+    """Returns the mean completion time of counted flows divided by processor sharing's. Below 20 flows it is NaN."""
     counted = [run.counted(sizes) for run in runs]
     if sum(int(which.sum()) for which in counted) < FEWEST_IN_MEAN:
         return float("nan")
@@ -169,7 +169,7 @@ def _cell(runs: Sequence[Run], name: str, sizes: tuple[int, int]) -> str:
 
 
 def table(case: Case, runs: Sequence[Run]) -> Iterator[str]:
-    """Yields completion time over processor sharing by size class, then rate, queue and load, per simulator."""
+    """Yields completion times relative to processor sharing, by size, then rate, queue and load, per simulator."""
     names = (PEER, *VARIANTS)
     offered = np.mean([run.packets.sum() * PACKET * 8 / (case.mbps * 1e6 * case.seconds) for run in runs])
     yield (

@@ -1,4 +1,4 @@
-"""Reno and NewReno compared with ns-2: the dumbbells of the ns-3 comparison, and a transfer that overflows a buffer."""
+"""Compares Reno and NewReno with ns-2: the dumbbells of the ns-3 comparison, and a transfer that overflows a buffer."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def read(text: str) -> tcp.Outcome:
 
 
 def transfer(law: str, **options: object) -> tuple[float, int]:
-    """Returns the time at which the whole transfer is acknowledged, s, and the number of retransmitted packets."""
+    """Returns the time at which the whole transfer is acknowledged, s, and the number of retransmissions."""
     scenario = Scenario("lone transfer", "100 s", sample="1 s", profile="paper")
     buffer = f"{LONE_BUFFER} packets"
     scenario.link("A", "B", f"{LONE_MBPS} Mb/s", f"{LONE_DELAY_S} s", buffer=buffer, duplex=True)
@@ -58,7 +58,7 @@ def transfers(binary: str) -> Iterator[str]:
 
 
 def compare(binary: str) -> Iterator[str]:
-    """Yields the tables: each pair with one and with two flows, then the single transfer."""
+    """Yields the tables of each pair with one and with two flows, then the table of the single transfer."""
     cases = [(pair, flows) for pair in PAIRS for flows in (1, 2)]
     yield from tcp.table(cases, [tcp.ours(*case) for case in cases], [theirs(binary, *case) for case in cases])
     yield ""

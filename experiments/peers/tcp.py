@@ -1,4 +1,4 @@
-"""TCP laws compared with ns-3: the same dumbbells in both, both results, and their differences."""
+"""Compares TCP laws with ns-3: the same dumbbells in both, both results, and their differences."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 MBPS = 10
 DELAY_S = 0.02
-ACCESS_S = 0.005  # four links of this: base round trip 60 ms, 71 packets
-WIRE = 1042  # bytes: 1000 of data, and the headers of ns-3
+ACCESS_S = 0.005  # four such links: base round trip 60 ms, 71 packets
+WIRE = 1042  # bytes: 1000 of data and the headers of ns-3
 BUFFER = 36  # queued packets, half a bandwidth-delay product
-STEP = 20  # packets at which DCTCP's queue marks
-ROOMY = 1000  # packets, for the queue that marks
-SSTHRESH = 50  # packets: ends slow start before it overflows
+STEP = 20  # packets in the queue from which DCTCP's queue marks
+ROOMY = 1000  # packets of buffer for the queue that marks
+SSTHRESH = 50  # packets at which slow start ends, before it overflows
 STARTS = (0.0, 5.0)
 FROM_S, TO_S, SAMPLE_S = 20.0, 100.0, 0.01
 NOTICEABLE = 0.1
@@ -31,7 +31,7 @@ RED = "ns3::RedQueueDisc"
 
 @dataclass(frozen=True)
 class Pair:
-    """A law in Levelflow and in ns-3, with settings that make both equal where neither follows the other."""
+    """A law in Levelflow and in ns-3, with settings that make them equal where neither follows the other by default."""
 
     law: str
     peer: str
@@ -72,10 +72,10 @@ class Outcome:
 
 
 def dumbbell(law: dict[str, Any], starts: Sequence[float], queue: Any, room: int) -> Scenario:
-    """Returns a dumbbell with a flow per start time, and a queue of `room` packets at the bottleneck."""
+    """Returns a dumbbell with a flow per start time. The bottleneck has a queue of `room` packets."""
     scenario = Scenario("dumbbell", f"{TO_S} s", sample=f"{SAMPLE_S * 1e3} ms", seed=1, profile="paper")
     delay, access = (f"{seconds * 1e3} ms" for seconds in (DELAY_S, ACCESS_S))
-    buffer = f"{room + 1} packets"  # the packet in service counts here
+    buffer = f"{room + 1} packets"  # the packet in service also counts here
     scenario.link("R0", "R1", f"{MBPS} Mb/s", delay, buffer=buffer, queue=queue, duplex=True)
     for i, start in enumerate(starts):
         scenario.link(f"s{i}", "R0", f"{10 * MBPS} Mb/s", access, duplex=True)
@@ -115,7 +115,7 @@ def ours(pair: Pair, flows: int) -> Outcome:
 
 def theirs(python: str, cases: list[tuple[Pair, int]]) -> Iterator[Outcome]:
     """Runs cases in ns-3."""
-    # In ns-3, the packet in service and the next packet, which is in the device, are not counted.
+    # ns-3 counts neither the packet in service nor the next packet, which is in the device.
     step = {"MinTh": STEP - 2, "MaxTh": STEP - 2 + 0.001, "QW": 1, "LInterm": 1}
     step |= {"Gentle": "false", "UseEcn": "true", "UseHardDrop": "false"}
     marks = {"type": RED, "attributes": {f"{RED}::{name}": value for name, value in step.items()}}
@@ -150,7 +150,7 @@ def in_ns3(python: str, cases: list[dict[str, Any]]) -> Iterator[Outcome]:
 
 
 def lacks(python: str) -> str | None:
-    """Returns the module for ns-3 that this interpreter lacks, as a clause; None if there is none."""
+    """Returns, as a clause, the module for ns-3 that this interpreter lacks, or None."""
     find = "import importlib.util as u; raise SystemExit(not (u.find_spec('ns') and u.find_spec('cppyy')))"
     try:
         found = subprocess.run([python, "-c", find], capture_output=True, check=False).returncode == 0
@@ -161,7 +161,7 @@ def lacks(python: str) -> str | None:
 
 
 def table(cases: list[tuple[Pair, int]], here: list[Outcome], there: list[Outcome]) -> Iterator[str]:
-    """Yields the lines of a Markdown table; values that differ by more than 10 % of the peer's value are bold."""
+    """Yields the lines of a Markdown table. Values that differ by more than 10 % of the peer's value are bold."""
     yield "| law | peer | flows | packets/s | share of the first | window | queue | dropped or marked, % |"
     yield "|---|---|---|---|---|---|---|---|"
     for (pair, flows), a, b in zip(cases, here, there, strict=True):
@@ -184,6 +184,6 @@ def cell(here: float, there: float, digits: int) -> str:
 
 
 def compare(python: str) -> Iterator[str]:
-    """Returns the table: every pair with one and with two flows."""
+    """Returns the table of every pair with one and with two flows."""
     cases = [(pair, flows) for pair in PAIRS for flows in (1, 2)]
     return table(cases, [ours(*case) for case in cases], list(theirs(python, cases)))

@@ -1,4 +1,4 @@
-"""XCP compared with the code of its draft's authors in ns-2, on topology T1 of Zhang's dissertation."""
+"""Compares XCP with the code of its draft's authors in ns-2, on topology T1 of Zhang's dissertation."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ CASES = (
 
 @dataclass
 class Outcome:
-    """Mean and standard deviation of each flow's one-second means, Mb/s of data, and largest queue, packets."""
+    """Mean and standard deviation of each flow's one-second means, Mb/s of data, and the largest queue, packets."""
 
     means: list[float]
     deviations: list[float]
@@ -75,7 +75,7 @@ def _outcome(rates: list[np.ndarray], queue: float) -> Outcome:
 
 
 def compare(binary: str) -> Iterator[str]:
-    """Yields the table: each case in Levelflow, and over the seeds of ns-2 with ranges in brackets."""
+    """Yields the table of each case in Levelflow, and over the seeds of ns-2 with ranges in brackets."""
     yield "| case | | x1, Mb/s | x2, Mb/s | queue, packets |"
     yield "|---|---|---|---|---|"
     for case in CASES:

@@ -2,7 +2,7 @@
 
 The rate of a flow arrives at a link after the forward delay, and the price of the link arrives at the flow after the
 backward delay. Flows have windows: with a queueing delay of `wait`, they send at `x tau/(tau + wait)`. The model
-ignores that links change the rates that arrive at later links, and that queueing delays prices.
+ignores two effects: links change the rates that arrive at later links, and queueing delays prices.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class Network:
         routes: Indices of the links of each flow.
         capacities: Capacity of each link, bit/s.
         delays: Round-trip time of each flow, s.
-        there: Delays of each flow from the sender to each link of its route, s. By default 0: the whole delay is
-            on the return path.
+        there: Delays of each flow from the sender to each link of its route, s. By default 0, so that the whole delay
+            is on the return path.
 
     Raises:
         CapacityError: If a capacity is not a finite number above 0.
@@ -64,7 +64,7 @@ class Network:
 
     @property
     def ways(self) -> Floats:
-        """Delay from the sender to the link, for each pair of a flow and a link of its route, s."""
+        """Delay from the sender to the link for each crossing (a flow, and a link of its route), s."""
         if self.there is None:
             return np.zeros(sum(len(route) for route in self.routes))
         return np.array([way for ways in self.there for way in ways], dtype=np.float64)
@@ -76,9 +76,10 @@ class Start(NamedTuple):
     Attributes:
         rates: Rates of existing flows, bit/s. By default the demand at the prices of their paths.
         prices: Prices of links, s. By default the lowest prices.
-        since: Start time of each flow, s; 0 by default. Until then, the state follows the price without sending.
-        ramp: True if later flows use MaxStart: they start with the spare capacity of their path, and increase linearly
-            to their demand. False if they start with their demand.
+        since: Start time of each flow, s; 0 by default. Before the start, a flow sends nothing, and its state follows
+            the price.
+        ramp: True if later flows use MaxStart. They start with the spare capacity of their path. Their rate then grows
+            linearly to their demand. False if later flows start with their demand.
     """
 
     rates: ArrayLike | None = None
@@ -88,7 +89,7 @@ class Start(NamedTuple):
 
 
 class Run(NamedTuple):
-    """Trajectory of a run; the first axis is time.
+    """Trajectory of a run. The first axis is time.
 
     Attributes:
         times: Times, s.
@@ -146,7 +147,7 @@ def run(
 
 
 class _Motion:
-    """Right-hand side of the equations, with the rates and prices in flight for each pair of flow and link."""
+    """Right-hand side of the equations, with the rates and prices in flight for each crossing."""
 
     def __init__(
         self,
@@ -168,7 +169,7 @@ class _Motion:
             prices = np.maximum(read_each("price", start.prices, links, -np.inf), prices)
         heard = np.maximum.reduceat(prices[self.link], self.starts)
         rates = maxnet.demand(heard, law) if start.rates is None else read_each("rate", start.rates, flows)
-        # (6a) solved for xi.
+        # Equation (6a), solved for `xi`.
         states = np.log(rates / law.x_max) + law.alpha * heard / self.delay
         states = np.where(self.since > 0, maxnet.source_at_rest(heard, self.delay, law), states)
         self.first = np.concatenate([prices, np.zeros(links), states])
@@ -189,7 +190,7 @@ class _Motion:
         self.rates = np.empty((round(duration / self.step) // max(every, 1) + 1, self.delay.size))
 
     def change(self, t: float, state: Floats, _past: Past) -> Floats:
-        """Returns the derivatives of prices, queues and states. Calls are in order of time, with two calls per time."""
+        """Returns the derivatives of prices, queues and states. Calls are in order of time, two for each time."""
         links = self.capacity.size
         prices, queues, states = state[:links], state[links : 2 * links], state[2 * links :]
         later = t > self.time + self.step / 2
@@ -216,7 +217,7 @@ class _Motion:
         )
 
     def _opened(self, t: float, wanted: Floats) -> Floats:
-        """Returns the rates of started flows, which begin with the ramp of MaxStart."""
+        """Returns the rates of started flows. New flows begin with the ramp of MaxStart."""
         here = t >= self.since
         if not self.ramp or (t >= self.since + RAMP * self.delay).all():
             return np.where(here, wanted, 0.0) if t < self.latest else wanted

@@ -1,4 +1,4 @@
-"""RCP and MaxNet on a link whose mean round-trip time is set by flows with another bottleneck."""
+"""RCP and MaxNet on a link whose mean round-trip time depends on flows with another bottleneck."""
 
 import numpy as np
 
@@ -70,7 +70,7 @@ def settles(result):
 
 
 def is_periodic(values):
-    """Returns True if a shift by 0.5 to 25 s gives nearly the same curve (correlation 0.9)."""
+    """Returns True if a shift of the curve by 0.5 to 25 s gives nearly the same curve (correlation 0.9)."""
     shifts = range(round(0.5 / SAMPLE), values.size // 2)
     return any(series.correlation(values[:-shift], values[shift:]) > 0.9 for shift in shifts)
 

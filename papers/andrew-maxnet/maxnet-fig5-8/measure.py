@@ -8,7 +8,7 @@ from levelflow.reproduce.drawing import draw_expected
 
 LINK1, LINK2 = "Edge->Core", "Core->Yellow"
 C1, RTT1, RTT2 = 622e6, 0.029, 0.15  # bit/s, s
-#: Flows with the start and the end of their first interval, s.
+#: Start and end of the first interval of each flow, s.
 FLOWS = {
     "red-blue": (0.0, 20.0),
     "green-yellow": (20.0, 40.0),
@@ -16,7 +16,7 @@ FLOWS = {
     "blue-yellow-2": (60.0, 80.0),
 }
 INTERVALS = [(20.0 * i, 20.0 * i + 20.0) for i in range(6)]
-SECOND = 1.0  # the paper's averages, s
+SECOND = 1.0  # averaging time in the paper, s
 #: Start times of Green, s: five phases of Red's round trip.
 GREEN_STARTS = [20.0 + RTT1 * phase / 5 for phase in range(5)]
 
@@ -68,7 +68,7 @@ def measure(figure):
 
 
 def phase(start):
-    """Returns the changes for another start of Green; the largest queue of the run occurs before 50 s."""
+    """Returns the changes for another start of Green. The largest queue of the run occurs before 50 s."""
     return {"flow.green-yellow.start": f"{start:.4f} s", "duration": "50 s"}
 
 
@@ -89,16 +89,16 @@ def share(flows, name, window):
 
 
 def by_second(flows, name, start, end):
-    """Returns the ends of consecutive seconds, and the throughput in each."""
+    """Returns the end times of consecutive seconds, and the throughput in each second."""
     rate = series.flow_series(flows, name, "throughput_bps", (start, end))[1]
     means = rate.reshape(-1, round(SECOND / 0.01)).mean(axis=1)
     return start + SECOND * np.arange(1, means.size + 1), means
 
 
 def rise(flows, name):
-    """Returns the time from the first packet to 90 % of the plateau at the end of a flow's first interval, s.
-
-    The throughput is averaged over a round trip of the flow, because windows are sent in bursts.
+    """Returns the time from the first packet to 90 % of the plateau, s. The plateau is the throughput at the end of the
+    flow's first interval. The throughput is averaged over a round trip of the flow, because windows are sent in
+    bursts.
     """
     start, end = FLOWS[name]
     plateau = share(flows, name, (end - 5.0, end))
@@ -119,13 +119,13 @@ def time_to_fair(flows, names, start, end):
 
 
 def time_to_rate(flows, start, end):
-    """Returns the time after `start` from which the one-second rate of Red to Blue is at least 90 % of its end, s."""
+    """Returns the time after `start` from which the rate of Red to Blue is at least 90 % of its final value, s."""
     t, rate = by_second(flows, "red-blue", start, end)
     return series.holds_from(t, rate >= 0.9 * series.mean(rate[-5:]), start, end)
 
 
 def switches(links, start, end):
-    """Returns the number of times that the larger price moves between the links."""
+    """Returns the number of times that the link with the larger price changes."""
     (_, first), (_, second) = (series.link_series(links, link, "signal", (start, end)) for link in (LINK1, LINK2))
     return int(np.count_nonzero(np.diff(first > second)))
 

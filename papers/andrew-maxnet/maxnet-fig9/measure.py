@@ -14,7 +14,7 @@ def measure(figure):
     before = sent(result, (STOP - 1.0, STOP))
     later = sent(result, (STOP + LATER - RTT, STOP + LATER))
     t, rate = series.flow_series(result.flows, "maxnet", "sending_rate_bps")
-    smooth = np.convolve(rate, np.ones(3) / 3, "same")  # over a round trip
+    smooth = np.convolve(rate, np.ones(3) / 3, "same")  # averaged over a round trip
     carried = series.link_series(result.links, "A->B", "throughput_bps", (14.0, 20.0))[1]
     return {
         "maxnet-fig9": {

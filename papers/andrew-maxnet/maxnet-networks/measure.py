@@ -18,11 +18,12 @@ RANDOM = 1  # seed of the networks, starts and loads
 OWN, LONGEST = Compensator.of(PAPER), 1000.0  # s
 FIGURE_10, LONGEST_10 = Compensator(eta=0.7, alpha_t=0.1), 3.0  # s
 SHORTEST = 1e-3  # s
-#: Numbers of random networks in the full and the quick tier: lemma 1 below and above the largest gain, equilibria.
+#: Numbers of random networks in the full and in the quick tier: lemma 1 below the largest gain, lemma 1 above it, and
+#: equilibria.
 STABLE, UNSTABLE, AT_REST = (1000, 300), (100, 30), (300, 100)
 CAPACITY = 622e6  # bit/s
 EXISTING = (1, 2, 4, 8)
-#: RTT of flows in equilibrium and of the new one, s.
+#: RTT of the flows at equilibrium, and RTT of the new flow, s.
 RTTS = ((0.029, 0.029), (0.179, 0.029), (0.029, 0.179))
 
 
@@ -51,7 +52,7 @@ def measure(figure):
 
 
 def static():
-    """Eq 4-5: slope of the demand by a complex step, and stability of lone flows with other slopes."""
+    """Evaluates eq 4-5: slope of the demand by a complex step, and stability of lone flows with other slopes."""
     price, delay = np.meshgrid(np.linspace(1, 7, 13), np.geomspace(0.01, 1, 9))
     step = 1e-20
     slope = maxnet.static_demand(price + 1j * step, delay).imag / step
@@ -68,8 +69,8 @@ def static():
 
 
 def slope_is_stable(steepness):
-    """Returns True if single flows with static demand of slope `-steepness x/tau` are stable, RTTs of 1 ms to 10 s."""
-    # With alpha T = tau, F is alpha e^(-s tau)/(s tau), the loop of a static demand.
+    """Returns True if single flows with a static demand of slope `-steepness x/tau` are stable at several RTTs."""
+    # With alpha T = tau, F is alpha e^(-s tau)/(s tau), which is the loop of a static demand.
     return not any(
         unstable_roots([tau], [1.0], Compensator(PAPER.eta, tau), steepness) for tau in np.geomspace(1e-3, 10, 9)
     )
@@ -84,7 +85,7 @@ def some_network(random, links=20, flows=60, hops=5):
 
 
 def counterexamples(count, low, high):
-    """Returns the number of unstable random networks, with gains in this range relative to algorithm 3's largest."""
+    """Returns the number of unstable random networks. Gains are in a range relative to the largest of algorithm 3."""
     random, found = np.random.default_rng(RANDOM), 0
     cases = [(own, longest, own.line(longest).alpha_max) for own, longest in ((OWN, LONGEST), (FIGURE_10, LONGEST_10))]
     for number in range(count):
@@ -100,7 +101,7 @@ def counterexamples(count, low, high):
 def lemma_1(stable, unstable):
     """Counts counterexamples of lemma 1 among `stable` networks.
 
-    First verifies that some of `unstable` networks with too large gains are unstable.
+    Before this, verifies that some of `unstable` networks with too large gains are unstable.
     """
     if not counterexamples(unstable, 1.2, 1.8):
         raise ArithmeticError("larger gains are stable, too, so the count proves nothing")
@@ -108,7 +109,7 @@ def lemma_1(stable, unstable):
 
 
 def roots_of(count):
-    """Returns the number of unstable roots of random networks with section VI's parameters and RTTs up to 1000 s."""
+    """Returns the number of unstable roots of random networks, with section VI's parameters and RTTs up to 1000 s."""
     random = np.random.default_rng(RANDOM + 1)
     total = 0
     for _ in range(count):
@@ -120,7 +121,7 @@ def roots_of(count):
 
 @cache
 def fluids(count):
-    """Returns three sets of rates in random networks: over the last tenth of 100 s, at equilibrium, and max-min fair.
+    """Returns the rates in random networks: over the last tenth of 100 s, at equilibrium, and max-min fair.
 
     All networks are integrated as one large network.
     """
@@ -145,12 +146,12 @@ def fluids_settle(count):
 
 
 def bound(flows, longest):
-    """Returns the excess bits that one additional flow causes during the longest RTT."""
+    """Returns the excess that one additional flow causes during the longest RTT, bits."""
     return (maxnet.overload(flows) * CAPACITY * longest).item()
 
 
 class Newcomer(NamedTuple):
-    """Effect of an additional flow: times, queue in bits, and largest excess of the load over the capacity."""
+    """Effect of an additional flow: times, queue in bits, and largest load relative to the capacity, minus 1."""
 
     times: np.ndarray
     queue: np.ndarray
@@ -159,7 +160,7 @@ class Newcomer(NamedTuple):
 
 @cache
 def newcomer(flows, rtt, new_rtt):
-    """Simulates a link on which a flow joins others in equilibrium, 0.1 s after the start."""
+    """Simulates a link on which a new flow joins flows at equilibrium, 0.1 s after the start."""
     share = PAPER.mu * CAPACITY / flows
     delays = [rtt] * flows + [new_rtt]
     network = Network([[0]] * len(delays), [CAPACITY], delays, [[delay / 2] for delay in delays])
@@ -172,8 +173,8 @@ def given_loads(step=1e-4, gain=0.4, tau=0.1, duration=5.0):
     """Compares the advertised rates of RCP (16) and MaxNet (3) under the same loads.
 
     Returns:
-        The largest relative difference, and the final difference of the logarithms over the sum of `x^2/2`. The latter
-        is the first term that the approximation `log(1 + x) = x` omits.
+        The largest relative difference, and the final difference of the logarithms divided by the sum of `x^2/2`. This
+        sum is the first term that the approximation `log(1 + x) = x` omits.
     """
     loads = np.random.default_rng(RANDOM + 3).uniform(0.0, 2.0, round(duration / step))
     changes = step * gain / tau * (1 - loads)
@@ -184,9 +185,9 @@ def given_loads(step=1e-4, gain=0.4, tau=0.1, duration=5.0):
 
 
 def closed_loop(begin, step=1e-3, gain=0.4, tau=0.1, flows=10):
-    """Returns the largest difference between the rates of RCP and MaxNet if ten flows adopt them after an RTT."""
+    """Returns the largest difference between the rates of RCP and MaxNet, if ten flows adopt them after an RTT."""
     lag, count = round(tau / step), 5000
-    told = np.full((2, count + lag), begin / flows)  # RCP, MaxNet; over the capacity
+    told = np.full((2, count + lag), begin / flows)  # RCP, MaxNet; relative to the capacity
     price = -tau / gain * np.log(begin / flows)
     for n in range(lag, count + lag):
         loads = flows * told[:, n - lag]
@@ -206,12 +207,14 @@ def at_least(count, followed):
 
 
 def split(flows):
-    """Returns two links: all flows cross the first, and all but the last a second one with 90 % of its capacity."""
+    """Returns two links. All flows cross the first link; all except the last also cross the second, with 90 % of its
+    capacity.
+    """
     return [[0, 1]] * flows + [[0]], [1.0, 0.9]
 
 
 def beside_xcp(flows=100):
-    """Returns the rate of the last flow under XCP over its max-min rate."""
+    """Returns the rate of the last flow under XCP, divided by its max-min rate."""
     routes, capacities = split(flows)
     rest = xcp.fixed_point(routes, capacities)
     if not np.allclose(xcp.offers(routes, capacities, rest.rates), 0, atol=1e-12):

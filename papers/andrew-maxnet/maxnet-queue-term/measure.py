@@ -1,4 +1,4 @@
-"""Router's response to the queue of a window of twice the bandwidth-delay product."""
+"""Response of the router to the queue of a window of twice the bandwidth-delay product."""
 
 import math
 
@@ -11,7 +11,7 @@ LINK = "A->B"
 C, TAU = 622e6, 0.029  # bit/s, s
 AT_LINK, AT_FLOW = "link.A->B.law.maxnet", "flow.x.law.maxnet"
 FROZEN = {f"{AT_LINK}.t0": "29 ms", f"{AT_FLOW}.alpha": 0.001, f"{AT_FLOW}.eta": 0.0}
-#: Parameters that make the queue term 10^-6 of its value for T_0 = 1 s.
+#: Parameters that reduce the queue term to 10^-6 of its value for T_0 = 1 s.
 WITHOUT = {f"{AT_LINK}.t0": "1000000 s"}
 
 
@@ -30,7 +30,7 @@ def column(result, name, window=series.ALL):
 
 
 def virtual_load(result):
-    """Returns the mean of y/C + Q/(T_0 C) from the third round trip on, while the window is constant."""
+    """Returns the mean of y/C + Q/(T_0 C) from the third round trip on, during which the window is constant."""
     window = (3 * TAU, 10 * TAU)
     load = column(result, "arrival_bps", window)[1] / C
     queue = 8 * column(result, "backlog_bytes", window)[1] / (TAU * C)
@@ -38,7 +38,7 @@ def virtual_load(result):
 
 
 def drained(result):
-    """Returns the time at which the queue is first empty after its start, s."""
+    """Returns the time from the first queued packet to the first empty queue, s."""
     t, queue = column(result, "backlog_bytes")
     begun = np.argmax(queue > 0)
     empty = np.flatnonzero(queue[begun:] == 0)

@@ -1,4 +1,4 @@
-"""Price of the router and headers of packets, in single intervals and packets."""
+"""Price of the router and headers of packets, for single intervals and packets."""
 
 import operator
 from collections import Counter
@@ -60,7 +60,7 @@ def measure(figure):
 
 
 class Counted:
-    """Number that counts the operations on it."""
+    """Number that counts the operations on itself."""
 
     done: ClassVar[Counter] = Counter()
 
@@ -86,7 +86,7 @@ class Counted:
 
 #: Router with a larger price than the packet.
 MAXNET = {"y_dt": 0.0, "p": 6.0, "size": 1500.0, "price": 5.5}
-#: Router that grants less than the packet requests, and has capacity left to grant.
+#: Router that grants less than the packet requests, and still has capacity to grant.
 XCP = {
     "input_traffic": 0.0,
     "sum_gap": 0.0,
@@ -111,7 +111,7 @@ def maxnet_packet(at):
 
 
 def xcp_packet(at):
-    """Processes a packet as XCP's router of 2002, at arrival and departure; the header has `gap = H_rtt s/H_cwnd`."""
+    """Processes a packet like XCP's router of 2002, at arrival and departure. The header has `gap = H_rtt s/H_cwnd`."""
     at["input_traffic"] = at["input_traffic"] + at["size"]
     at["sum_gap"] = at["sum_gap"] + at["gap"]
     at["sum_rtt_by_gap"] = at["sum_rtt_by_gap"] + at["rtt"] * at["gap"]
@@ -133,14 +133,14 @@ def operations(packet, state):
 
 
 def printed_load(queue):
-    """Returns the load over the capacity by figure 3, y_dt + Q/T0, for a full link with a queue (bytes)."""
+    """Returns the load relative to the capacity by figure 3, y_dt + Q/T0, for a full link with a queue (bytes)."""
     at = {"y_dt": 0.0, "p": 6.0, "size": GIGABIT * DT, "price": 5.5}
     maxnet_packet(at)
     return (at["y_dt"] + 8 * queue / T0) / (GIGABIT * DT)
 
 
 def signal_bytes(name):
-    """Returns the number of bytes in those fields of a header that may have more than one value."""
+    """Returns the number of bytes in the fields of a header that may have more than one value."""
     header = next(law for law in laws() if law["name"] == name)["header"]
     return sum(field["bytes"] for field in header if "only" not in field)
 
@@ -151,12 +151,12 @@ def fresh():
 
 
 def coded(code):
-    """Returns a header with this price field."""
+    """Returns a header with the given price field."""
     return fresh()[:5] + code.to_bytes(3, "big")
 
 
 def through(capacities):
-    """Returns a header after idle links of these capacities."""
+    """Returns a header after idle links of the given capacities."""
     header = fresh()
     for capacity in capacities:
         header = Router("maxnet", capacity).arrive(1500, header)
@@ -183,9 +183,9 @@ def idle_price(capacity):
 
 
 def price_step(load, queue=0, mu=MU):
-    """Returns the change of the price of a 1 Gb/s link in 1 ms with this load (over C) and queue (bytes)."""
+    """Returns the change of the price of a 1 Gb/s link in 1 ms, for a load (relative to C) and a queue (bytes)."""
     router = Router("maxnet", GIGABIT, {"mu": mu})
-    router.close(1.0, 10**8)  # lifts the price off its floor
+    router.close(1.0, 10**8)  # raises the price above its floor
     before = router.signal
     router.arrive(round(load * GIGABIT * DT / 8))
     router.close(DT, queue)
@@ -198,7 +198,7 @@ def encoding():
     errors = [abs(demand(through([rate])) / rate - 1) for rate in RATES]
 
     def step(bits):
-        """Returns the median relative step of rates for prices with this number of fraction bits."""
+        """Returns the median relative step between rates, for prices with the given number of fraction bits."""
         codes = 2 ** (FRACTION_BITS - bits)
         return float(np.median([demand(coded(code)) / demand(coded(code + codes)) - 1 for code in steps]))
 

@@ -16,7 +16,7 @@ DT = 0.001  # s
 
 
 def duration(rtt):
-    """Returns the duration of a run, which grows with the settling time of the flow, and so with its round trip."""
+    """Returns the duration of a run. It grows with the round trip, because the settling time of the flow does."""
     return 10.0 + 50.0 * rtt
 
 
@@ -48,7 +48,9 @@ def packets(figure, capacity, rtt):
 
 
 def fluid(capacity, rtt):
-    """Returns the load over capacity in steps of 1 ms, for a sender whose price is one round trip old."""
+    """Returns the load relative to the capacity in steps of 1 ms, for a sender that receives prices one round trip
+    late.
+    """
     router, sender = Router("maxnet", capacity), Sender("maxnet", packet_bytes=1)
     header = sender.send(0.0, 0, 1500)
     prices = deque([router.arrive(0, header)] * round(rtt / DT))

@@ -1,4 +1,4 @@
-"""Dynamics of the source and average of the receiver, for given prices."""
+"""Dynamics of the source, and average of the receiver, for given prices."""
 
 import numpy as np
 
@@ -37,7 +37,7 @@ def demand(q):
 
 
 def hear(sender, now, q, tau):
-    """Passes an ACK with a price to a sender, and returns the price as coded."""
+    """Passes an ACK with a price to a sender, and returns the coded price."""
     code = round(q / LSB)
     header = sender.send(now, 1, 1500)[:5] + code.to_bytes(3, "big")
     sender.feedback(now, 1, tau, header, "data")
@@ -50,7 +50,9 @@ def constant(tau):
 
 
 def stepped(tau, every, acks):
-    """Returns the target rates after each ACK since the price rose from 6.0 to 6.01 s, and the coded price."""
+    """Returns the target rate after each ACK, beginning with a rise of the price from 6.0 to 6.01 s, and the coded
+    price.
+    """
     sender = Sender("maxnet")
     hear(sender, every, 6.0, tau)
     q = 0.0
@@ -77,7 +79,7 @@ def time_constant(tau):
 
 
 def clipping(tau, wait):
-    """Returns the overshoot of xi, and True if it overshoots, for ACKs `wait` round trips apart at one price."""
+    """Returns the overshoot of xi, and True if xi overshoots, for ACKs `wait` round trips apart with the same price."""
     rates, q = stepped(tau, wait * tau, 100)
     on_curve = Sender("maxnet")
     hear(on_curve, 1.0, q, tau)
@@ -87,9 +89,8 @@ def clipping(tau, wait):
 
 
 def average(prices, rtt=0.1):
-    """Returns the receiver's average minus its initial 6 s, after each pair of time since the first and price.
-
-    A sender that never moves xi shows it: its rate is x_max exp(xi - alpha q/tau).
+    """Returns the receiver's average minus its initial value, 6 s, after each pair of a time (since the first) and a
+    price. The rate of a sender with constant xi shows the average: it is x_max exp(xi - alpha q/tau).
     """
     sender = Sender("maxnet", {"eta": 0.0, "dt_min": "0 s", "max_start": False})
     sender.feedback(0.0, 0, rtt, sender.send(0.0, 0, 40, "syn")[:5] + bytes(3), "syn")
@@ -103,9 +104,9 @@ def average(prices, rtt=0.1):
 
 
 def burst_bias():
-    """Returns the bias of the average by bursts of ten packets with one of two prices, which alternate every 5 ms.
-
-    Relative to the difference of the prices; counting packets would give 10/11 - 1/2 = 0.41.
+    """Returns the bias of the average for two prices that alternate every 5 ms, one of them in bursts of ten packets.
+    The bias is relative to the difference of the prices. An average over packets would have a bias of 10/11 - 1/2 =
+    0.41.
     """
     gap, low, high = 0.005, 6.0, 6.1
     prices = []
@@ -119,7 +120,7 @@ def burst_bias():
 
 
 def arithmetic_error(tau):
-    """Returns the largest relative difference between integer and float windows for a price that sweeps all rates."""
+    """Returns the largest relative difference between integer and float windows, for a price that covers all rates."""
     float_, fixed = (Sender("maxnet", {"arithmetic": word}) for word in ("float", "fixed"))
     random, worst = np.random.default_rng(1), 0.0
     for phase in np.linspace(0.0, 4 * np.pi, 8000):

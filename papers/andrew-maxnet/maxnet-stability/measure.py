@@ -15,7 +15,7 @@ RANDOM = 1  # seed of the mixtures of delays
 OWN, LONGEST = Compensator.of(PAPER), 1000.0  # s
 FIGURE_10, LONGEST_10 = Compensator(eta=0.7, alpha_t=0.1), 3.0  # s
 TAU, PHI = np.geomspace(0.01, 1000, 200), np.geomspace(1e-4, 20, 1000)
-#: RTTs of the cross-traffic experiment and of the longest path, s.
+#: RTTs of the cross-traffic experiment, and of the longest path, s.
 SHORT, LONG = 0.029, 0.179
 POINTS = 3000  # of a curve
 ETAS = (0.02, 0.06, 0.18, 0.5)
@@ -41,7 +41,7 @@ def measure(figure):
 
 
 def loop():
-    """Eq 11-13: lead and lag by the phase of the compensator, dependence on the capacity, and a matched delay."""
+    """Verifies eq 11-13: lead and lag by the compensator's phase, dependence on the capacity, and a matched delay."""
     s, ratio = 1j * np.geomspace(1e-3, 1e3, 200), np.geomspace(0.01, 100, 41)[:, None]
     turned = np.angle(general(s, 1.0, OWN.eta, ratio) / general(s, 1.0, OWN.eta, 1.0))
     lead, lag = (turned > 0).all(axis=1), (turned < 0).all(axis=1)
@@ -83,14 +83,16 @@ def stable():
 
 
 def above(line):
-    """Counts points of the curves of shorter delays above the line, or above the axis for w < w_low."""
+    """Counts points of the curves of shorter delays that are above the line, or for w < w_low above the axis."""
     delay = line.longest * np.geomspace(1e-6, 1 - 1e-9, 600)[:, None]
     frequency = line.frequency * np.geomspace(1e-2, 1e4, 2000)
     return int((line.room(frequency, delay) < -1e-12 / line.alpha_max).sum())
 
 
 def lemma_2():
-    """Verifies lemma 2 on the whole grid, items 3 and 4 also where the phase decreases with the frequency."""
+    """Verifies lemma 2 on the whole grid. Items 3 and 4 are also verified only where the phase falls with the
+    frequency.
+    """
     found = []
     for own in (OWN, FIGURE_10):
         slopes, phase = own.slopes(PHI, TAU[:, None]), own.phase(PHI, TAU[:, None])
@@ -132,7 +134,7 @@ def proposition_2():
 
 
 def cut_at_largest(own, longest):
-    """Returns the line of algorithm 3 with the tail cut by proposition 2, for the slope of the resulting line."""
+    """Returns algorithm 3's line with the tail cut by proposition 2. The cut uses the slope of the resulting line."""
     line = own.line(longest)
     for _ in range(2):
         line = own.line(longest, largest_parallel(line))
@@ -140,7 +142,7 @@ def cut_at_largest(own, longest):
 
 
 def largest_parallel(line):
-    """Returns the largest delay below the longest at which the tail crosses the parallel of L through 0."""
+    """Returns the largest delay below the longest delay at which the tail crosses the parallel of L through 0."""
 
     def beyond(tau):
         return line.compensator.phase(line.frequency * tau, tau) - np.arctan(line.gamma) + np.pi
@@ -164,7 +166,9 @@ def common_zero(zero):
 
 @cache
 def step_response(eta, tau):
-    """Returns times after a step of a flow's share from 540 to 940 Mb/s, and the completed part of the step."""
+    """Returns times after a step of a flow's capacity share from 540 to 940 Mb/s, and the completed fraction of the
+    step.
+    """
     law = Parameters(mu=0.94, eta=eta)
     start = Start([540e6], maxnet.price_of([540e6]))
     went = run(Network([[0]], [1e9], [tau], [[tau / 2]]), 250 * tau, step=tau / 12, law=law, start=start)
@@ -172,7 +176,7 @@ def step_response(eta, tau):
 
 
 def tuning():
-    """Section VIII-E: alpha for a margin of 45 degrees, and the effect of eta on a step."""
+    """Evaluates section VIII-E: alpha for a margin of 45 degrees, and the effect of eta on a step."""
     matched = [(Compensator(eta, tau), tau) for tau in (0.01, 0.1, 1.0, 10.0) for eta in (0.01, 0.1, 1.0)]
     slower = [eta_slows(tau) for tau in (SHORT, LONG)]
     return {
@@ -183,7 +187,7 @@ def tuning():
 
 
 def eta_slows(tau):
-    """Returns True if a smaller eta makes the first half of a step faster and its settling slower."""
+    """Returns True if a smaller eta makes the first half of a step faster, and settling slower."""
     rise, settled = [], []
     for eta in ETAS:
         times, done = step_response(eta, tau)
@@ -224,7 +228,7 @@ def plot(figure, canvas):
 def draw_line(axes, line):
     """Draws spiral, tail and the line above both, which crosses the real axis at the largest gain (figure 10).
 
-    The spiral S is `F(jw, tau_bar)` for `w > w_low`, the tail T is `F(j w_low, tau)` for `tau < tau_bar`.
+    The spiral S is `F(jw, tau_bar)` for `w > w_low`. The tail T is `F(j w_low, tau)` for `tau < tau_bar`.
     """
     own, unit = line.compensator, 1 / line.alpha_max
     axes.axhline(0, color="black", linewidth=0.6)

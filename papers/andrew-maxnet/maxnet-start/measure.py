@@ -1,4 +1,4 @@
-"""MaxStart: feedback of a new flow, and its ramp to the rate of the price."""
+"""MaxStart: feedback of a new flow, and its ramp to the rate for its price."""
 
 import numpy as np
 
@@ -26,7 +26,7 @@ def measure(figure):
 
 
 def started(load):
-    """Returns a sender whose opening packet has crossed a link with a load (over C)."""
+    """Returns a sender whose opening packet has crossed a link with the given load (relative to C)."""
     router, sender = Router("maxnet", C), Sender("maxnet", packet_bytes=1500)
     for _ in range(100):
         router.arrive(round(load * C * 0.001 / 8))
@@ -37,7 +37,7 @@ def started(load):
 
 
 def ramp():
-    """Returns the target rates of a flow on a full link with a constant price, from the first price on."""
+    """Returns the target rates of a flow on a full link with a constant price, beginning with the first price."""
     sender = started(MU)
     code = round(T * np.log(X_MAX / (MU * C / 2)) * 2**19)
     header = sender.send(TAU, 1, 1500)[:5] + code.to_bytes(3, "big")

@@ -10,14 +10,15 @@ SMALL, MIDDLE, LARGE = (0, 500_000), (50_000, 500_000), (500_000, np.inf)  # byt
 FIG20, FIG21 = ([LATER[name] for name in LATER if name.startswith(figure)] for figure in ("fig20", "fig21"))
 
 ALPHA, BETA = 0.1, 1.0
-#: Number of points, from the smallest, with few flows per bandwidth-delay product: up to 0.3 Gb/s and up to 0.1 s.
+#: Number of points with few flows per bandwidth-delay product, counted from the smallest: up to 0.3 Gb/s, and up to 0.1
+#: s.
 FEW_FLOWS, SHORT_DELAYS = 2, 4
-#: Name of the comparison in the checks.
+#: Name of this comparison in the checks.
 SAME = "processor sharing of the same arrivals"
 
 
 class Sweep:
-    """Settings along one parameter, each run under every law."""
+    """Settings that differ in one parameter, each run under every law."""
 
     def __init__(self, figure, settings):
         self.settings = [setting for setting in settings if setting.runs_in(figure)]
@@ -25,7 +26,7 @@ class Sweep:
         self.runs = [setting.beside(figure) for setting in self.settings]
 
     def points(self, name):
-        """Returns this attribute of each setting's plan."""
+        """Returns an attribute of each setting's plan."""
         return np.array([getattr(setting.plan, name) for setting in self.settings])
 
     def over_seeds(self, metric):
@@ -39,7 +40,7 @@ class Sweep:
         ]
 
     def to_ps(self, law, sizes):
-        """Completion times of a size class over processor sharing."""
+        """Completion times of a size class, divided by the formula for processor sharing."""
         return self.over_seeds(
             lambda by_law, plan, window: completions.afct_ratio_to_ps(
                 by_law[law].completions, plan.capacity, plan.load, sizes, window
@@ -47,7 +48,7 @@ class Sweep:
         )
 
     def to_sharing(self, law, sizes):
-        """Completion times of a size class over processor sharing of the same arrivals."""
+        """Completion times of a size class, divided by those under processor sharing of the same arrivals."""
         return self.over_seeds(
             lambda by_law, plan, window: completions.afct_ratio_to_sharing(
                 by_law[law].completions, plan.capacity, sizes, window
@@ -55,7 +56,7 @@ class Sweep:
         )
 
     def to_rcp(self, law, sizes):
-        """Completion times of a size class over those of RCP, same arrivals."""
+        """Completion times of a size class, divided by those under RCP with the same arrivals."""
         return self.over_seeds(
             lambda by_law, _plan, window: completions.afct_ratio(
                 by_law[law].completions, by_law["RCP"].completions, sizes, window
@@ -63,7 +64,7 @@ class Sweep:
         )
 
     def queue(self, law):
-        """Mean queue over the bandwidth-delay product."""
+        """Mean queue, divided by the bandwidth-delay product."""
         return self.over_seeds(
             lambda by_law, plan, window: queues.mean_queue_over_bdp(
                 by_law[law].links, LINK, plan.capacity, plan.rtpd, window
@@ -71,12 +72,12 @@ class Sweep:
         )
 
     def balanced_queue(self, law):
-        """Mean queue over the bandwidth-delay product that eq 2 implies for the change of the rate in the window."""
+        """Mean queue by eq 2 for the measured change of the rate, divided by the bandwidth-delay product."""
         return self.over_seeds(lambda by_law, plan, window: balanced(by_law[law].links, plan, window))
 
 
 def mean_of(found):
-    """Mean over seeds, with the total number of flows where the values have one."""
+    """Mean over seeds. If values have a number of flows, the mean has their total."""
     values = list(found)
     flows = sum(value.flows for value in values if isinstance(value, completions.OverFlows))
     return completions.OverFlows(float(np.mean(values)), flows) if flows else float(np.mean(values))
@@ -87,22 +88,21 @@ def geometric_mean(ratios):
 
 
 def beside(sweep, law, sizes):
-    """Returns the geometric mean of a law's completion times over RCP's, and notes the value of each point."""
+    """Returns the geometric mean of a law's completion times relative to RCP's. A note lists each point's value."""
     ratios = sweep.to_rcp(law, sizes)
     return Noted(geometric_mean(ratios), f"the points: {', '.join(f'{ratio:.1f}' for ratio in ratios)}")
 
 
 def to_formula(sweep):
-    """Completion times of RCP over processor sharing, small flows and then large ones."""
+    """Completion times of RCP relative to processor sharing: small flows, and then large flows."""
     shared = ", ".join(f"{ratio:.2f}" for ratio in sweep.to_sharing("RCP", LARGE))
     ratios = sweep.to_ps("RCP", SMALL) + sweep.to_ps("RCP", LARGE)
     return Noted(ratios, f"from 500 packets on, over processor sharing of the same arrivals: {shared}")
 
 
 def balanced(links, plan, window):
-    """Returns the mean queue over the bandwidth-delay product, from eq 2 summed over a window.
-
-    It includes the change of the rate, since a run is never quite stationary.
+    """Returns the mean queue divided by the bandwidth-delay product, from the sum of eq 2 over a window. The sum
+    includes the change of the rate, because a run is never fully stationary.
     """
     spare = 1 - queues.utilisation(links, LINK, plan.capacity, window)[0]
     times, rates = series.link_series(links, LINK, "signal", window)

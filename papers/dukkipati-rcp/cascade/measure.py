@@ -23,7 +23,7 @@ def run_all(figure):
 
 
 def through(figure, result):
-    """Completions of group 0 after the first fifth of the run."""
+    """Completions of group 0, without flows that start in the first fifth of the run."""
     rows = result.completions.filter(pl.col("flow").cast(pl.String) == THROUGH)
     return completions.select(rows, window=settled(PRINTED if figure.full else QUICK))
 
@@ -37,8 +37,8 @@ def loss(result):
 def over_slow_start(rows):
     """Ratio of the mean completion time to that of slow start on an unloaded path, for the same flows.
 
-    Windows of 2, 4, 8, ... packets carry L packets in ceil(log2(L/2 + 1)) round trips, of which the last counts half;
-    the handshake takes one more.
+    Windows of 2, 4, 8, ... packets carry L packets in ceil(log2(L/2 + 1)) round trips. The last of these counts half.
+    The handshake takes one more round trip.
     """
     chosen = completions.select(rows, MIDDLE)
     size, rtt = chosen["bytes"].to_numpy(), chosen["rtt_s"].to_numpy()

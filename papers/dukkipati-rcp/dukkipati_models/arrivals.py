@@ -23,23 +23,23 @@ if TYPE_CHECKING:
 PACKET = 1000
 #: Laws that the paper compares, by their names in the paper.
 LAWS = {"RCP": "rcp", "TCP": "reno", "XCP": "xcp"}
-#: Reno of ns-2: no SACK, a clock that ticks every 10 ms, timeouts of at least 200 ms.
+#: Parameters of Reno in ns-2: no SACK, clock ticks of 10 ms, timeouts of at least 200 ms.
 NS2_RENO = {"sack": False, "min_timeout": "10 ms", "timeout_floor": "200 ms"}
-#: Initial fraction of the arrival period. Flows that start in it are not counted.
+#: Initial fraction of the arrival period. Flows that start in this fraction are not counted.
 WARM_UP = 0.2
-#: Time without arrivals at the end of a run, in which large flows end, as a fraction of the arrival period.
+#: Time without arrivals at the end of a run, as a fraction of the arrival period. Large flows complete in this time.
 DRAIN = 0.5
-#: Names of the link and of the flow entry that every such scenario has.
+#: Names of the link and of the flow entry of every such scenario.
 LINK, FLOWS = "A->B", "web"
 
 
 def bandwidth_delay_product(capacity: float, rtpd: float) -> str:
-    """Returns a buffer of one bandwidth-delay product, in packets as in ns-2; `capacity` is in bit/s, `rtpd` in s."""
+    """Returns a buffer of one bandwidth-delay product, in packets as in ns-2. `capacity` is in bit/s, `rtpd` in s."""
     return f"{round(capacity * rtpd / 8 / PACKET)} packets"
 
 
 def as_in_ns2(scenario: Scenario, law: str) -> Scenario:
-    """Returns the scenario, with the TCP parameters of the paper's ns-2."""
+    """Returns the scenario with the TCP parameters of the paper's ns-2."""
     return scenario.law(law, **NS2_RENO) if law == LAWS["TCP"] else scenario
 
 
@@ -49,7 +49,7 @@ class OneLink:
 
     #: Capacity, bit/s.
     capacity: float
-    #: Round-trip propagation delay, s, half of it in each direction of the link.
+    #: Round-trip propagation delay, s. Each direction of the link has half of it.
     rtpd: float
     #: Offered load, relative to the capacity.
     load: float
@@ -84,7 +84,7 @@ class OneLink:
         Args:
             duration: arrival period, s.
             seed: seed of every random stream.
-            law: law of the flows and the routers.
+            law: law of flows and routers.
             sample: recorder period, s.
             drain: time without arrivals after the arrival period, s.
             options: keys of the ``[[flow]]`` entry that differ from the default, such as ``size`` and ``arrivals``.
@@ -107,10 +107,10 @@ class OneLink:
 
 @dataclass(frozen=True)
 class Setting:
-    """A run of the paper, with its printed duration and its duration in the quick tier, which may omit the run."""
+    """Run of the paper, with its durations as printed and in the quick tier. The quick tier may omit the run."""
 
     plan: OneLink
-    #: Durations, s; the quick one is None if the quick tier omits the run.
+    #: Printed duration, and duration in the quick tier, s. The latter is None if the quick tier omits the run.
     printed: float
     quick: float | None
     #: Keys of the flow entry that differ from ``OneLink.scenario``.
@@ -136,7 +136,7 @@ class Setting:
         return duration
 
     def drawn(self, figure: Figure) -> range:
-        """Returns the seeds of a figure's tier: one in the quick tier."""
+        """Returns the seeds in the tier of a figure. The quick tier has one seed."""
         return figure.seeds(self.seeds, quick=1)
 
     def window(self, figure: Figure) -> Window:
@@ -144,7 +144,7 @@ class Setting:
         return settled(self.duration(figure))
 
     def scenarios(self, figure: Figure, law: str = "rcp") -> list[Scenario]:
-        """Returns one scenario per seed; all laws have the same arrivals."""
+        """Returns one scenario per seed. All laws have the same arrivals."""
         duration = self.duration(figure)
         keys = {"law": law, "drain": self.drain * duration, **self.options}
         return [self.plan.scenario(duration, seed, **keys) for seed in self.drawn(figure)]
@@ -160,8 +160,9 @@ class Setting:
         return {name: [next(results) for _ in self.drawn(figure)] for name in LAWS}
 
 
-#: Points that the quick tier omits. No check names them, and each takes seconds of CPU time. They are mean sizes
-#: (packets) of figure 10, loads of figure 16, and capacities (bit/s) of figure 20. The latter have one seed in --full.
+#: Points that the quick tier omits: no check needs them, and each takes seconds of CPU time. They are mean sizes
+#: (packets) of figure 10, loads of figure 16, and capacities (bit/s) of figure 20. The points of figure 20 have one
+#: seed in --full.
 LEFT_OUT = {"fig10": (300, 3000), "fig16": (0.2, 0.4, 0.6, 0.7), "fig20": (4.8e9, 9.6e9)}
 
 
@@ -173,7 +174,7 @@ def _quick(figure: str, point: float, duration: float) -> float | None:
 _SHORT = OneLink(2.4e9, 0.1, 0.8, 30)
 _BURSTY = OneLink(2.4e9, 0.5, 0.9, 30)
 
-#: The runs of figures 7 to 16; those with several points are named after the point.
+#: Runs of figures 7 to 16. If a figure has several points, each run is named after its point.
 SETTINGS: dict[str, Setting] = {
     "fig1": Setting(OneLink(2.4e9, 0.1, 0.9, 30, shape=1.4), 40, 40, seeds=5),
     "fig7": Setting(OneLink(2.4e9, 0.1, 0.9, 25), 100, 30, seeds=3),
@@ -230,22 +231,24 @@ LATER: dict[str, Setting] = {
 
 
 def points(figure: Figure, name: str, along: str) -> dict[float, Setting]:
-    """Returns the settings that a figure's tier includes, by the attribute ``along`` of their plans."""
+    """Returns the settings in the tier of a figure, by the attribute ``along`` of their plans."""
     settings = [setting for key, setting in SETTINGS.items() if key.startswith(name) and setting.runs_in(figure)]
     return {getattr(setting.plan, along): setting for setting in settings}
 
 
 def settled(duration: float) -> Window:
-    """Returns the time window of counted flows, which arrive after the first fifth of the duration, s."""
+    """Returns the time window of counted flows, s. They arrive after the first fifth of the duration."""
     return (WARM_UP * duration, duration)
 
 
 def over_sharing(runs: Sequence[Result], plan: OneLink, sizes: SizeClass, window: Window) -> list[OverFlows]:
-    """Returns, per run, the ratio of a size class's mean completion time to processor sharing of the same arrivals."""
+    """Returns, per run, the mean completion time of a size class, divided by that under processor sharing of the same
+    arrivals.
+    """
     return [completions.afct_ratio_to_sharing(run.completions, plan.capacity, sizes, window) for run in runs]
 
 
 def beside_sharing(value: Measured, ratios: Sequence[OverFlows], sizes: str = "the same sizes") -> Noted:
-    """Returns a ratio to the paper's formula, with the ratios to processor sharing of the same arrivals as a note."""
+    """Returns a ratio to the paper's formula. A note lists the ratios to processor sharing of the same arrivals."""
     listed = ", ".join(f"{ratio:.2f} ({ratio.flows} flows)" for ratio in ratios)
     return Noted(value, f"{sizes} over processor sharing of the same arrivals: {listed}")

@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
 #: Flow entry of the reverse direction.
 BACK = "back"
-#: Figures 24 to 28: capacity in bit/s, round trip in s, mean size in packets. Then, per figure: forward load, reverse
-#: load, and duration as printed and in the quick tier, s.
+#: Figures 24 to 28: capacity in bit/s, round trip in s, mean size in packets. By figure: forward load; reverse load;
+#: duration as printed, s; duration in the quick tier, s.
 TWO_WAY = (2.4e9, 0.2, 46)
 LOADS = {
     "fig24": (0.75, 0.75, 60, 6),
@@ -23,8 +23,8 @@ LOADS = {
 }
 #: Round trips of the groups of figures 22 and 23, ms.
 GROUP_RTPDS = (20, 40, 60, 80, 100, 120, 140, 160, 180, 200)
-#: Figures 29 to 31: capacity in bit/s, round trip in s, load, mean size in bytes. Then the numbers of links, those of
-#: the quick tier, and the name of the flows that cross all links.
+#: Figures 29 to 31: capacity in bit/s, round trip in s, load, mean size in bytes; numbers of links; numbers of links in
+#: the quick tier; name of the flows that cross all links.
 CASCADE = (640e6, 0.1, 0.9, 25_000)
 LINKS = (1, 2, 4, 8)
 QUICK_LINKS = (1, 2, 8)
@@ -32,7 +32,7 @@ THROUGH = "group 0"
 
 
 def two_way(figure: str, duration: float, seed: int, law: str) -> Scenario:
-    """Returns a link that is loaded in one or both directions, as in one of the figures 24 to 27."""
+    """Returns a link that is loaded in one or both directions, as in figures 24 to 27."""
     capacity, rtpd, mean = TWO_WAY
     forward, back = (OneLink(capacity, rtpd, load, mean) for load in LOADS[figure][:2])
     both = forward.scenario(duration, seed, law=law)
@@ -43,7 +43,7 @@ def two_way(figure: str, duration: float, seed: int, law: str) -> Scenario:
 
 
 def groups(duration: float, law: str, drain: float = 0.0) -> Callable[[Scenario], None]:
-    """Returns an edit that adds the groups of figures 22 and 23, which differ in their round trips."""
+    """Returns a function that adds the groups of figures 22 and 23 to a scenario. Their round trips differ."""
 
     def edit(scenario: Scenario) -> None:
         scenario.set("duration", f"{duration + drain:g} s")
@@ -58,7 +58,7 @@ def groups(duration: float, law: str, drain: float = 0.0) -> Callable[[Scenario]
 
 
 def cascade(links: int, duration: float, law: str) -> Scenario:
-    """Returns a chain of links that all have the load of `CASCADE`. Group 0 crosses every link, group i only link i."""
+    """Returns a chain of links, each with the load of `CASCADE`. Group 0 crosses every link, group i only link i."""
     capacity, rtpd, load, mean = CASCADE
     scenario = Scenario(f"{links} bottlenecks", f"{duration} s")
     if law == "rcp":

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 SCENARIO = "../onset-of-instability/scenario.toml"
 LINK = "R1->R2"
 C = 150e6  # bit/s
-#: Phases: time window of the last 5 s, and number of flows.
+#: Phases: time window of the last 5 s of a phase, and number of flows.
 PHASES = (((35.0, 40.0), 5), ((95.0, 100.0), 10), ((135.0, 140.0), 5))
 WITHIN = 0.05
 ALPHAS = grid(0.1, 2.0, 0.1)
@@ -43,9 +43,8 @@ def stability(figure: Figure, points: Iterable[tuple[float, float]]) -> dict[tup
 
 
 def onsets(figure: Figure) -> dict[float, float]:
-    """Returns the smallest unstable alpha by beta.
-
-    The quick tier bisects for some values of beta instead of running the whole grid.
+    """Returns the smallest unstable alpha, by beta. The full tier runs the whole grid. The quick tier bisects for some
+    values of beta.
     """
     return _scanned(figure) if figure.full else _bisected(figure)
 
@@ -56,7 +55,7 @@ def _scanned(figure: Figure) -> dict[float, float]:
 
 
 def _bisected(figure: Figure) -> dict[float, float]:
-    """Bisects alpha for all values of beta at once; assumes a single change from stable to unstable."""
+    """Bisects alpha for all values of beta at once. This assumes a single change from stable to unstable."""
     low, high = dict.fromkeys(QUICK_BETAS, 0), dict.fromkeys(QUICK_BETAS, len(ALPHAS) - 1)
     while open_betas := [b for b in QUICK_BETAS if low[b] < high[b]]:
         middle = {b: (low[b] + high[b]) // 2 for b in open_betas}

@@ -27,7 +27,7 @@ class Measured:
         return beside_sharing(Seeds(ratios), over_sharing(runs, plan, self.sizes, self.window))
 
     def ratio(self, law, other):
-        """Ratio of one law's completion times to those of another law, per seed."""
+        """Ratios of one law's completion times to those of another law, one per seed."""
         pairs = zip(self.runs[law], self.runs[other], strict=True)
         return [completions.afct_ratio(a.completions, b.completions, self.sizes, self.window) for a, b in pairs]
 

@@ -8,7 +8,7 @@ C = 150e6  # bit/s
 WINDOWS = ((30.0, 40.0), (80.0, 100.0), (130.0, 140.0))
 FIRST = [f"first-{i}" for i in range(1, 21)]
 SECOND = [f"second-{i}" for i in range(1, 21)]
-GROUPS = (FIRST, FIRST + SECOND, SECOND)  # active in each window
+GROUPS = (FIRST, FIRST + SECOND, SECOND)  # active flows in each window
 
 
 def add_flows(scenario):

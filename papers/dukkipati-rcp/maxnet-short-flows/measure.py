@@ -1,4 +1,4 @@
-"""Short flows under MaxNet and under RCP: the same arrivals on the link of figure 7."""
+"""Short flows under MaxNet and under RCP, with the same arrivals, on the link of figure 7."""
 
 from dukkipati_models.arrivals import SETTINGS
 from levelflow.measure import completions

@@ -1,4 +1,4 @@
-"""MaxNet's link rule as Dukkipati 2005 quotes it, d <- d + a (C - y), and Andrew et al.'s p' = (y - mu C)/C."""
+"""MaxNet's link rule in Dukkipati 2005, d <- d + a (C - y), compared with Andrew et al.'s p' = (y - mu C)/C."""
 
 import numpy as np
 
@@ -16,7 +16,7 @@ def direction():
 
 
 def loop(sign):
-    """One flow that demands less at a higher price, and a price that integrates sign (y - C)/C."""
+    """Loop of one flow with a demand that falls with the price, and of a price that integrates sign (y - C)/C."""
     slope = float(maxnet.steepest(CAPACITY, RTT, LAW))
     return Loop.rational([-sign * slope / CAPACITY], [1, 0], delay=RTT)
 

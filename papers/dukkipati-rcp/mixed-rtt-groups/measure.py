@@ -14,7 +14,7 @@ GROUPS = [f"{rtpd} ms" for rtpd in GROUP_RTPDS]
 ENDS = (GROUPS[0], GROUPS[-1])
 CLASSES = {"up to 500 packets": (0, 500_001), "more than 500 packets": (500_001, np.inf)}  # bytes
 UP_TO, MORE = CLASSES.values()
-#: Arrival period, s; that of TCP and XCP is shorter in the quick tier. Then the number of seeds.
+#: Arrival period, s; arrival period of TCP and XCP in the quick tier, s; number of seeds.
 PRINTED, QUICK, SEEDS = 200.0, 30.0, 3
 
 
@@ -26,7 +26,7 @@ def run(figure, law, duration):
 
 
 def with_sharing(rows):
-    """Adds the completion times under processor sharing of the same arrivals."""
+    """Adds each flow's completion time under processor sharing of the same arrivals."""
     start, size, rtt = (rows[name].to_numpy() for name in ("start_s", "bytes", "rtt_s"))
     shared = completion_times(start, size, C, delays=ROUND_TRIPS * rtt)
     return rows.with_columns(pl.Series("sharing_s", shared))

@@ -10,7 +10,7 @@ PRINTED = (0.1, 0.4, 0.6)
 
 
 def linear_region(beta):
-    """Grid values of alpha that the linear model calls stable."""
+    """Values of alpha on the grid for which the linear model is stable."""
     low, high = rcp.alpha_range(beta) or (0.0, 0.0)
     return [a for a in ALPHAS if low < a < high]
 

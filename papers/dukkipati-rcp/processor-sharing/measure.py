@@ -17,12 +17,12 @@ def exponential(rng, count):
 
 
 def pareto(rng, count, shape=2.5):
-    """Sizes of mean 1; the tail is light enough for the mean to converge within a run."""
+    """Sizes of mean 1. Their tail is light enough for the mean to converge within a run."""
     return (shape - 1) / shape * (1 + rng.pareto(shape, count))
 
 
 def sojourn_ratio(sizes, arrivals):
-    """Mean time in a processor-sharing server of rate 1 over E[L] / (1 - rho), with the load of the sample."""
+    """Mean time in a processor-sharing server of rate 1, divided by E[L] / (1 - rho), with the load of the sample."""
     load = sizes.sum() / arrivals[-1]
     return completion_times(arrivals, sizes, capacity=8).mean() * (1 - load) / sizes.mean()
 
@@ -37,7 +37,7 @@ def active(capacity, rtpd, load, arrivals, packets):
 
 
 def tail(packets, mean=25, shape=1.2):
-    """Share of flows below ``packets`` and share of bytes above, for Pareto sizes."""
+    """Fraction of flows below ``packets``, and fraction of bytes in larger flows, for Pareto sizes."""
     scale = mean * (shape - 1) / shape
     return 1 - (scale / packets) ** shape, (scale / packets) ** (shape - 1)
 

@@ -1,4 +1,4 @@
-"""Drops in all runs of the other figures, and completion times against their lower bound 1.5 RTPD + L/C."""
+"""Drops in all runs of the other figures, and completion times compared with their lower bound 1.5 RTPD + L/C."""
 
 import numpy as np
 
@@ -9,9 +9,9 @@ from levelflow.reproduce import Noted
 from levelflow.reproduce.drawing import draw_expected
 from levelflow.theory.queues.sharing import ROUND_TRIPS
 
-#: Runs of the appendix; the text on drops precedes them.
+#: Runs of the appendix. The text on drops precedes the appendix.
 APPENDIX = ("fig45", "fig46")
-#: Groups of different round trips: their scenario, arrival period and drain time, s.
+#: Groups with different round trips: scenario; arrival period, s; time without arrivals, s.
 GROUPS, GROUPS_QUICK, GROUPS_DRAIN = "../mixed-rtt-groups/scenario.toml", 30.0, 15.0
 CASCADE_QUICK = 20.0  # s
 #: Lowest load at which the paper reports drops of TCP.
@@ -37,7 +37,7 @@ def measure(figure):
 
 
 def run(figure, law):
-    """Results of the first seed of every run, by name."""
+    """Results of the first seed of every run, by name of the run."""
     settings = {name: setting for name, setting in SETTINGS.items() if setting.runs_in(figure)}
     scenarios = {name: setting.scenarios(figure, law)[0] for name, setting in settings.items()}
     return dict(zip(scenarios, figure.runs(list(scenarios.values())), strict=True))
@@ -64,7 +64,7 @@ def losses_later(figure, law):
 
 
 def share(results):
-    """Dropped over arrived packets, all runs together."""
+    """Dropped packets of all runs, divided by their arrived packets."""
     links = [row for result in results.values() for row in result.summary["links"] if row["name"] == LINK]
     return sum(row["dropped_packets"] for row in links) / sum(row["arrived_packets"] for row in links)
 

@@ -1,4 +1,4 @@
-"""Figure 1: TCP and XCP against processor sharing."""
+"""Figure 1: TCP and XCP compared with processor sharing."""
 
 import numpy as np
 

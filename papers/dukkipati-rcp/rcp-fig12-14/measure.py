@@ -1,4 +1,4 @@
-"""Figures 12 to 14: the law of flow sizes does not matter."""
+"""Figures 12 to 14: the distribution of flow sizes does not matter."""
 
 from dukkipati_models.arrivals import FLOWS, LINK, PACKET, SETTINGS, beside_sharing, over_sharing
 from levelflow.measure import completions, queues
@@ -6,7 +6,7 @@ from levelflow.reproduce import Seeds, over_seeds
 from levelflow.reproduce.drawing import draw_seeds
 
 SIZES = {"fig12": "uniform", "fig13": "exponential", "fig14": "Pareto 1.8"}
-EARLY = 0.2  # the early part of a run, as a share of it
+EARLY = 0.2  # early part of a run, as a fraction
 
 
 def measure(figure):

@@ -1,4 +1,4 @@
-"""Figure 16: completion times and queue against offered load, 150 Mb/s, 100 ms."""
+"""Figure 16: completion times and queue over offered load, 150 Mb/s, 100 ms."""
 
 import math
 
@@ -13,7 +13,7 @@ LIMIT = 500 * PACKET
 CLASSES = {"below 500 packets": (0, LIMIT), "500 packets and more": (LIMIT, math.inf)}
 LARGE = CLASSES["500 packets and more"]
 LOW, HIGH = 0.3, 0.8  # largest low load, smallest high load
-#: Size classes that are compared with processor sharing of the same arrivals, with their range of loads.
+#: Size classes and ranges of loads for the comparison with processor sharing of the same arrivals.
 SHARED = {
     "500 packets and more, load 0.8, 0.9 and 0.95": (LARGE, (HIGH, 0.95)),
     "below 50 packets, every load": ((0, 50 * PACKET), (0.0, 0.95)),
@@ -50,7 +50,7 @@ def measure(figure):
 
 
 def to_sharing(figure, results, sizes, loads):
-    """Completion times of a size class over processor sharing of the same arrivals, at the loads of a range."""
+    """Completion times of a size class relative to processor sharing of the same arrivals, at the loads of a range."""
     return [
         over_sharing([result], setting.plan, sizes, setting.window(figure))[0]
         for (load, setting), result in zip(figure.points.items(), results, strict=True)

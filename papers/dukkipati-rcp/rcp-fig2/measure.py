@@ -6,7 +6,7 @@ from dukkipati_models.arrivals import LINK, PACKET, OneLink
 from levelflow.measure import completions, queues, series
 from levelflow.reproduce import Seeds
 
-#: Load 0.8 instead of the printed 8, which is impossible: a tenth of the arrivals, or ten times the capacity.
+#: The printed load of 8 is impossible. Load 0.8 instead: a tenth of the arrivals, or ten times the capacity.
 PLAN, OTHER = OneLink(10e6, 0.05, 0.8, 25), OneLink(100e6, 0.05, 0.8, 25)
 #: Arrival rate in the caption.
 PRINTED_ARRIVALS = 400  # 1/s
@@ -26,13 +26,13 @@ def measure(figure):
 
 
 def counted(run):
-    """Times, and flows with data to send or in flight."""
+    """Sample times, and number of flows with data to send or in flight."""
     t, _ = series.link_series(run.links, LINK, "signal")
     return t, completions.transferring(run.completions, t)
 
 
 def error(run, plan):
-    """Mean distance of rho C/R from the number of flows, relative to that number."""
+    """Mean deviation of rho C/R from the number of flows, relative to this number."""
     return queues.n_estimate_error(run.links, LINK, plan.load * plan.capacity, counted(run), WIDTH)
 
 

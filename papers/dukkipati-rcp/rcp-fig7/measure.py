@@ -1,4 +1,4 @@
-"""Figures 7 and 9 and the number of flows that R counts: a 2.4 Gb/s link, 100 ms, load 0.9."""
+"""Figures 7 and 9, and the number of flows that C/R counts: a 2.4 Gb/s link, 100 ms, load 0.9."""
 
 import math
 
@@ -78,7 +78,7 @@ def ratio(a, b, packets, window):
 
 
 def ended(run, by):
-    """Number of flows that end by a time, s."""
+    """Number of flows that complete before a time, s."""
     return run.completions.filter(pl.col("start_s") + pl.col("fct_s") <= by).height
 
 
@@ -101,14 +101,14 @@ def in_bytes(packets):
 
 
 def share_of_flows(run, window):
-    """Time mean of C/R over the active flows."""
+    """Time average of C/R divided by the number of active flows."""
     _, rate = series.link_series(run.links, LINK, "signal", window)
     _, active = completions.active_series(run.flows, [FLOWS], window)
     return series.mean(PLAN.capacity / rate / active)
 
 
 def tagged(figure):
-    """Completions by law of tagged flows, one of each printed size per second, under the load of figure 7."""
+    """Completions by law of tagged flows. One flow of each printed size starts per second, under figure 7's load."""
     rcp, tcp, xcp = (
         completions.select(result.completions, window=settled(tag_duration(figure)))
         for result in figure.runs([with_tags(figure, law) for law in LAWS.values()])

@@ -8,7 +8,7 @@ from levelflow.reproduce.drawing import draw_seeds
 SETTING = SETTINGS["fig8"]
 PLAN = SETTING.plan
 SIZES = (PACKET, 6000 * PACKET)
-BESIDE = (100 * PACKET, 6000 * PACKET)  # where TCP and XCP are compared with RCP
+BESIDE = (100 * PACKET, 6000 * PACKET)  # sizes at which TCP and XCP are compared with RCP
 LARGE = (2000 * PACKET, 6000 * PACKET)
 
 
@@ -36,7 +36,7 @@ def measure(figure):
 
 
 def variance_rank(runs, window):
-    """Laws by the spread of their completion times, standard deviation over mean in a size bin, largest first."""
+    """Laws by the spread of their completion times (standard deviation over mean in a size bin), largest first."""
     spread = {law: completions.fct_cv(run.completions, SIZES, window) for law, run in runs.items()}
     return sorted(spread, key=spread.__getitem__, reverse=True)
 

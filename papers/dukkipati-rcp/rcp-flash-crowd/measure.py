@@ -1,4 +1,4 @@
-"""A burst of arrivals on top of a load of 0.5 (Dukkipati 2005, section III-B.4)."""
+"""Burst of arrivals in addition to a load of 0.5 (Dukkipati 2005, section III-B.4)."""
 
 import numpy as np
 
@@ -9,8 +9,8 @@ from levelflow.reproduce.drawing import draw_expected, draw_seeds
 
 PLAN = OneLink(150e6, 0.1, 0.5, 25)
 DURATION = 60  # s
-BURST, SPREAD = 30.0, 0.05  # when it begins and how long it lasts, s
-EMPTY = 0.05  # queue over bandwidth-delay product
+BURST, SPREAD = 30.0, 0.05  # start and duration, s
+EMPTY = 0.05  # queue relative to the bandwidth-delay product
 QUIET = 30  # round trips
 
 
@@ -26,7 +26,7 @@ def scenario(seed):
 
 
 def recovery(run):
-    """Round trips from the end of the burst until its queue is empty and stays so for ``QUIET`` round trips."""
+    """Round trips from the end of the burst until the queue is empty, and remains empty for ``QUIET`` round trips."""
     t, queue = over_bdp(run, (BURST + SPREAD + PLAN.rtpd, DURATION))
     full = t[queue > EMPTY]
     quiet = np.flatnonzero(np.diff(full) > QUIET * PLAN.rtpd)

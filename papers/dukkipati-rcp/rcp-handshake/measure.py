@@ -36,14 +36,14 @@ def rate_at(links, name, when):
 
 
 def fewest_changes(flows, began):
-    """Fewest changes of the flow's rate in each of the ten round trips after the first."""
+    """Smallest number of changes of the flow's rate in one of the ten round trips after the first."""
     window = (began + RTPD, began + 11 * RTPD)
     changes, _ = rates.rate_changes(flows, "x", window)
     return int(np.histogram(changes, bins=10, range=window)[0].min())
 
 
 def messages(links, began):
-    """Control packets that entered the path, either way, before the first data packet left."""
+    """Number of control packets that enter the path, in either direction, before the first data packet."""
     return sum(
         round(series.link_series(links, name, "arrival_bps", (0, began - SAMPLE / 2))[1].sum() * SAMPLE / 8 / CONTROL)
         for name in ("A->B", "C->B")

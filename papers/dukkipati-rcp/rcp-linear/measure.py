@@ -1,4 +1,6 @@
-"""RCP near its equilibrium: gain and phase of G(s) = e^-s (alpha s + beta) / s^2, time in d0 (Dukkipati 2005, IV)."""
+"""RCP near its equilibrium: gain and phase of G(s) = e^-s (alpha s + beta) / s^2, with time in units of d0 (Dukkipati
+2005, IV).
+"""
 
 import numpy as np
 from scipy.optimize import brentq
@@ -15,7 +17,7 @@ ALPHA, BETA = 0.4, 0.3
 
 
 def finite_differences(link):
-    """Slopes of eq 4-5 in equilibrium: rows R(t-d0), R(t-T), q; columns q', R'."""
+    """Slopes of eq 4-5 at equilibrium. Rows are R(t-d0), R(t-T) and q; columns are q' and R'."""
 
     def model(delayed, before, queue):
         load = rcp.arrivals(delayed, link)
@@ -37,7 +39,7 @@ def jacobian_error():
 
 
 def transfer(x, link):
-    """G at w d0 = x, computed from the slopes of the model in real units."""
+    """G at w d0 = x, computed from the slopes of the model in physical units."""
     s = 1j * x / link.d0
     delayed, _, queue = finite_differences(link)
     return -np.exp(-1j * x) * (delayed[1] + queue[1] * delayed[0] / s) / s
@@ -62,14 +64,14 @@ def encircled(beta):
 
 
 def pade_loop_of_alpha(beta):
-    """G1 with the approximation in place of the delay (Dukkipati 2005, footnote 11)."""
+    """G1 with Padé's approximation of the delay (Dukkipati 2005, footnote 11)."""
     numerator, denominator = rcp.PADE
     below = np.polyadd(np.polymul([1, 0, 0], denominator), beta * numerator)
     return Loop.rational(np.polymul([1, 0], numerator), below)
 
 
 def polynomial_error(denominator):
-    """Relative difference, at s d0 = j, between G1 with this denominator and G1 with the approximated delay."""
+    """Relative difference at s d0 = j between G1 with the given denominator, and G1 with the approximated delay."""
     d = LINK.d0
     numerator = np.array([d**3 / 12, -(d**2) / 2, d, 0])
     approximated = pade_loop_of_alpha(BETA).response(np.array([1.0]))[0]
@@ -86,7 +88,7 @@ def corrected(d):
 
 
 def printed_rate_change():
-    """R' over R in equilibrium, if R' were f of eq 18."""
+    """R' divided by R at equilibrium, if R' were f of eq 18."""
     rate, queue = LINK.equilibrium
     load = rcp.arrivals(rate, LINK)
     return float((rate + rcp.rate_change(ALPHA, BETA, rate, load, queue, LINK)) / rate)

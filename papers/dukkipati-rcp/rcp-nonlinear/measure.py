@@ -1,4 +1,4 @@
-"""RCP's fluid model with a queue that is never negative (Dukkipati 2005, eq 4-7): phase portraits, stable region."""
+"""RCP's fluid model with a queue that is never negative (Dukkipati 2005, eq 4-7): phase portraits and stable region."""
 
 from itertools import chain
 
@@ -16,14 +16,14 @@ LINK = rcp.Link()
 PORTRAITS = {"rcp-fig41": (0.6, 0.2), "rcp-fig42": (0.6, 0.8), "rcp-fig43": (1.4, 0.8)}
 MOVING = [start != rcp.EQUILIBRIUM for start in rcp.STARTS]  # a start at the equilibrium tests nothing
 ROUND_TRIPS = 1000  # 200 s
-#: Round trips of the first run, of the run that follows if it did not settle, and of that one in the quick tier.
+#: Duration in round trips: first run; second run, if the first did not settle; second run in the quick tier.
 SLOW, SLOWER, QUICK_SLOWER = 2000, 20_000, 6000
 ALPHAS = grid(0.1, 2.0, 0.1)
 BETAS = grid(0.1, 2.0, 0.1)
 QUICK_BETAS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.6, 2.0)
 NAMED = (0.1, 0.4, 0.6, 0.8, 1.0, 1.6, 2.0)
 SHORT, LONG = 0.01, (0.5, 1.0, 2.0)  # round trips, s
-#: Other links among those that Dukkipati 2005 tried, by the parameter that differs.
+#: Other links that Dukkipati 2005 tried, by the parameter that differs.
 OTHERS = {
     "RTT": [rcp.Link(d0=d0) for d0 in LONG],
     "C": [rcp.Link(capacity=c) for c in (5.6e3, 2.5e9, 10e9, 1000e9)],
@@ -32,7 +32,7 @@ OTHERS = {
 
 
 def portraits():
-    """Rate over C and queue over C d0 by time, pair of gains and start."""
+    """Rate over C, and queue over C d0, by time, pair of gains and start."""
     alpha, beta = (np.array(gains)[:, None] for gains in zip(*PORTRAITS.values(), strict=True))
     gamma, queue = np.array(rcp.STARTS).T
     start = gamma * LINK.capacity, queue * LINK.capacity * LINK.d0
@@ -40,13 +40,13 @@ def portraits():
 
 
 def farthest(rates, queues):
-    """Final state that is farthest from the equilibrium."""
+    """Final state with the largest distance from the equilibrium."""
     ends = np.column_stack([rates[-1], queues[-1]])[MOVING]
     return ends[np.argmax(np.abs(ends - rcp.EQUILIBRIUM).max(axis=1))].tolist()
 
 
 def oscillation(rate, part):
-    """Largest |R N / C - 1| in a tenth of a run, counted from its end."""
+    """Largest |R N / C - 1| in one tenth of a run. Tenths are counted from the end."""
     tenth = rate.size // 10
     return float(np.abs(rate[-part * tenth :][:tenth] / rcp.EQUILIBRIUM[0] - 1).max())
 
@@ -62,12 +62,11 @@ def settles_on(links, alphas, betas):
 
 
 def beside_other_links(alphas, betas, *, at_once):
-    """Compares the stability of gains on other links with that on ``LINK``.
-
-    Returns the parameters that change the result, and True if the short round trip does not change it.
+    """Compares the stability of gains on other links with their stability on ``LINK``. Returns the parameters that
+    change the result, and True if the short round trip does not change it.
     """
     links = [LINK, rcp.Link(d0=SHORT), *chain(*OTHERS.values())]
-    # The whole plane on all links at once would fill the memory.
+    # The whole plane on all links at once would exceed the memory.
     batches = [links] if at_once else [[link] for link in links]
     stable, short, *others = np.concatenate([settles_on(batch, alphas, betas) for batch in batches])
     names = [name for name, of_name in OTHERS.items() for _ in of_name]
@@ -81,7 +80,9 @@ def settles(alphas, betas, duration=SLOW):
 
 
 def linear_unchanged(links):
-    """True if the linear model of eq 8 has the predicted stability 1 % inside and outside the range, on each link."""
+    """True if the linear model of eq 8 is stable just inside the predicted range (1 %), and unstable just outside, on
+    each link.
+    """
     low, high = rcp.alpha_range(0.3)
     return all(
         linear(link, edge * factor) == (low < edge * factor < high)

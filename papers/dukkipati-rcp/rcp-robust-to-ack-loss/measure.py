@@ -33,7 +33,7 @@ def scenario(duration, loss):
 
 
 def error(run, window):
-    """Mean over flows and samples of the relative distance from the fair rate."""
+    """Relative deviation from the fair rate, averaged over flows and samples."""
     return float(np.mean([np.abs(rates.rate_series(run.flows, name, window)[1] / FAIR - 1) for name in NAMES]))
 
 

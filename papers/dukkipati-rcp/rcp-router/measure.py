@@ -9,7 +9,7 @@ C = 100e6  # bit/s
 D0, T = 0.1, 0.01  # s
 GAIN = 0.02
 PACKET = 1000  # bytes
-TURN = [0.1, 0.1, 0.1, 0.3]  # round-trip times of the packets of two groups of flows, a repeating pattern, s
+TURN = [0.1, 0.1, 0.1, 0.3]  # repeating pattern of the round-trip times of packets, from two groups of flows, s
 
 
 def measure(figure):
@@ -34,7 +34,7 @@ def measure(figure):
 
 
 def step(arrived=0, queue=0, dropped=0, d0=D0, **params):
-    """R after one interval over R before; sizes in bytes. One packet is in service in addition to the queue."""
+    """R after one interval, divided by R before. Sizes are in bytes. One packet is in service besides the queue."""
     router = Router("rcp", C, {"initial": 0.5, "initial_rtt": f"{d0} s", **params})
     before = router.signal
     router.arrive(arrived)
@@ -53,7 +53,7 @@ def rate_changes_between_intervals():
 
 
 def averages(rtts):
-    """d0 after each packet, with an update interval that d0 limits instead of the setting."""
+    """d0 after each packet. The update interval is limited by d0 instead of the parameter."""
     router = Router("rcp", C, {"interval": "100 s", "initial_rtt": f"{D0} s", "gain": GAIN})
     values = []
     for rtt in rtts:

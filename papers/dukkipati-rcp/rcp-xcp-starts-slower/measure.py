@@ -1,4 +1,4 @@
-"""Packets that tagged flows send in their first round trips under the load of figure 7, with XCP and slow start."""
+"""Packets that tagged flows send in their first round trips, with XCP and with slow start, under figure 7's load."""
 
 import numpy as np
 

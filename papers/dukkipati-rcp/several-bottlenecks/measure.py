@@ -9,12 +9,12 @@ DURATION, QUICK = 40.0, 24.0  # s
 GAINS = ((0.1, 1.0), (0.5, 0.5), (0.5, 1.0))
 CAPACITY = (100, 600)  # Mb/s
 RTT = (0.05, 0.2)  # s
-SIMILAR = (0.85, 1.15)  # round trips of one network over its own
+SIMILAR = (0.85, 1.15)  # range of round trips of one network, relative to its middle
 HOP = 0.001  # one-way delay of a link, s
 
 
 def network(number, gains, duration):
-    """A chain of links, each with a flow of its own, and further flows over random parts of it."""
+    """Chain of links. Each link has a flow of its own, and further flows cross random sections of the chain."""
     draw = np.random.default_rng(number)
     hops = int(draw.integers(2, 6))
     middle = draw.uniform(RTT[0] / SIMILAR[0], RTT[1] / SIMILAR[1])

@@ -1,4 +1,4 @@
-"""TCP's slow-start curve against processor sharing, and the TCP flows of figures 7 and 8 against the curve."""
+"""TCP's slow-start curve compared with processor sharing, and TCP flows of figures 7 and 8 compared with the curve."""
 
 import numpy as np
 
@@ -16,7 +16,7 @@ def curve(plan, packets):
 
 
 def finished(figure, name):
-    """Sizes in packets and completion times of the TCP flows of a figure's first seed."""
+    """Sizes (packets) and completion times of the TCP flows in the first seed of a figure."""
     setting = SETTINGS[name]
     (run,) = figure.runs(setting.scenarios(figure, LAWS["TCP"])[:1])
     rows = completions.select(run.completions, SIZES, setting.window(figure))

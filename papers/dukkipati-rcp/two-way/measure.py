@@ -11,7 +11,7 @@ C, RTPD, MEAN = TWO_WAY  # bit/s, s, packets
 
 
 class Direction:
-    """Results of one direction of one run under one law, per seed."""
+    """Results of one direction of a link under one law, per seed."""
 
     def __init__(self, figure, run, law="RCP", flow=FLOWS):
         forward, reverse, printed, quick = LOADS[run]
@@ -28,7 +28,7 @@ class Direction:
         return [completions.afct_ratio_to_ps(rows, C, self.load, window=self.window) for rows in self.finished]
 
     def beside_sharing(self):
-        """Returns the ratios to the formula, with those to processor sharing of the same arrivals as a note."""
+        """Returns the ratios to the formula. A note lists the ratios to processor sharing of the same arrivals."""
         shared = [completions.afct_ratio_to_sharing(rows, C, window=self.window) for rows in self.finished]
         return beside_sharing(Seeds(self.ratios_to_ps()), shared, "all sizes")
 

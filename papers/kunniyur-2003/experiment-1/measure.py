@@ -6,7 +6,7 @@ from levelflow.reproduce.drawing import draw_expected
 from levelflow.theory.laws.ks import Users, best
 
 UNIT = 0.02  # s
-BITS = 256.0  # of a packet
+BITS = 256.0  # bits of a packet
 SETTLED = (20.0, np.inf)  # s
 LINKS = {"link1": 2e6, "link2": 1e6}  # bit/s
 DELAYS = (2.0, 1.0, 1.0)  # time units, of users in (12) and (13)
@@ -26,7 +26,7 @@ def program(weights=1.0):
 
 
 def felt_weights(result):
-    """Returns the effective weights `(d/T)^(nu+1)` of users with `d` in their constants and a round trip of `T`."""
+    """Returns the effective weights `(d/T)^(nu+1)` of users with the constant `d` and a round trip of `T`."""
     trips = [float(np.nanmean(column(result, user, "rtt_s")[1])) / UNIT for user in USERS]
     return [(d / trip) ** (nu + 1) for d, trip, (nu, _) in zip(DELAYS, trips, USERS.values(), strict=True)]
 
@@ -44,7 +44,7 @@ def errors(result, weights=1.0):
 
 
 def transient(result, user):
-    """Returns the time at which the window first enters the band from its 5 % to its 95 % quantile."""
+    """Returns the time at which the window first enters the range from its 5 % to its 95 % quantile."""
     low, high = np.quantile(column(result, user, "window_packets")[1], [0.05, 0.95])
     t, window = column(result, user, "window_packets", series.ALL)
     return float(t[(window >= low) & (window <= high)][0])
@@ -55,7 +55,7 @@ def total(rows, key, name, column):
 
 
 def share_lost(result, link):
-    """Returns the fraction of packets dropped by a link's queue."""
+    """Returns the fraction of packets that the queue of a link drops."""
     arrivals = series.link_series(result.links, link, "arrival_bps", SETTLED)[1]
     return total(result.links, "link", link, "dropped") / (arrivals.sum() * UNIT / BITS)
 

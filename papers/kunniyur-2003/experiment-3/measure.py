@@ -7,8 +7,8 @@ from levelflow.reproduce.drawing import draw_expected
 LINKS = {"link1": 2e6, "link2": 1e6}  # bit/s
 CLASSES = {1: ("n0", "n2"), 2: ("n0", "n1"), 3: ("n1", "n2")}
 UTILITIES = ("log", "power")
-BITS = 256.0  # of a packet
-USERS = 50  # of a class and utility
+BITS = 256.0  # bits of a packet
+USERS = 50  # per class and utility
 START, HALF, END = 20.0, 100.0, 200.0  # s
 
 
@@ -28,7 +28,7 @@ def add_users(scenario):
 
 
 def level(result, link, window=series.ALL):
-    """Returns times, and marking level over capacity."""
+    """Returns times, and marking levels relative to the capacity."""
     t, bps = series.link_series(result.links, link, "signal", window)
     return t, bps / LINKS[link]
 
@@ -89,7 +89,7 @@ def drops(results):
 
 
 def below_capacity(scenario):
-    """Adds the users and sets a target of 0.98 C instead of C."""
+    """Adds the users, and sets a target of 0.98 C instead of C."""
     add_users(scenario)
     for link in LINKS:
         for key in ("gamma", "level"):

@@ -1,4 +1,4 @@
-"""TCP-friendliness of users by the utilities that correspond to their throughputs (section IV)."""
+"""TCP-friendliness of users, by the utilities that correspond to their throughputs (section IV)."""
 
 from dataclasses import replace
 
@@ -13,7 +13,7 @@ CAPACITY, EACH = 300.0, 50
 NU = np.array([0.0, 0.5, 1.0, 2.0])[:, None]
 LOSS = np.array([0.001, 0.003, 0.01, 0.02, 0.05])
 DELAY = 1.5
-TAKEN = 0.1  # fraction of the equilibrium window that a nack removes
+TAKEN = 0.1  # fraction of the equilibrium window that one nack removes
 ACKS = 40_000
 COPIES, QUICK_COPIES = 200, 100
 
@@ -27,7 +27,7 @@ def beside_tcp(loss_exponent, weight=1.0):
 
 
 def window_rates(copies):
-    """Returns the mean rates of windows by exponent and loss."""
+    """Returns the mean rates of windows, by exponent and loss rate."""
     users = Users(exponents=NU[..., None], delays=DELAY)
     rest = equilibrium_rate(users, TCP_BETA, LOSS[:, None])
     users = replace(users, gains=TAKEN * rest ** (1 - users.exponents) / TCP_BETA)

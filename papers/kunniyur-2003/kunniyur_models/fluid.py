@@ -1,8 +1,8 @@
 """Fluid models of the users of `theory.laws.ks` in networks with delays, short flows and adaptive marking levels.
 
-Time is in the unit of the users' delays, and rates are in packets per unit. Without delays, users receive losses
-and marks immediately, as in the paper. With delays, the feedback at `t` is for the packets sent at `t - d` and the
-load at the links when these packets arrived there. Windows then grow only by ACKs.
+Time is in the unit of the users' delays, and rates are in packets per unit. Without delays, users receive losses and
+marks immediately, as in the paper. With delays, the feedback at time `t` is about packets sent at `t - d`, and about
+the load at the links when these packets arrived. Windows then grow only by ACKs.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from levelflow.theory.validate import explained, positive, read_numbers, share, 
 
 Control = Literal["rate", "window", "blind window"]
 
-#: Lower bound of rates, relative to the smaller of the smallest capacity and 1. No rate reaches it, because `x'` is
-#: above 0 there.
+#: Lower bound of rates, relative to the smaller of 1 and the smallest capacity. No rate reaches this bound, because
+#: `x'` is above 0 there.
 LEAST = 1e-9
 #: Largest stable step of Heun's method, relative to the time constant.
 HEUN = 2.0
-#: Bisection steps of a best reply, in logarithms.
+#: Number of bisection steps for a best reply, in logarithms.
 HALVINGS = 52
 MOST_ROUNDS = 10_000
 #: Smallest window, packets; the paper defines none.
@@ -39,7 +39,7 @@ FLOOR = 0.1
 
 @dataclass(frozen=True)
 class Network:
-    """Users and links; arrays with additional leading axes describe a batch of networks of equal size.
+    """Users and links. Arrays with additional leading axes describe a batch of networks of equal size.
 
     Attributes:
         crossings: Number of times that users cross links, of shape (..., links, users).
@@ -132,8 +132,8 @@ class Network:
     def jacobian(self, rates: Floats, levels: Numbers | None = None) -> Floats:
         """Returns the derivatives of `x'` by the rates, of shape (..., users, users), without delays.
 
-        Its eigenvalues are real and below 0, except for log users without a full link. The matrix is the symmetric
-        curvature of `worth` times a positive diagonal matrix.
+        The matrix is the product of the symmetric curvature of `worth` and a positive diagonal matrix. Its eigenvalues
+        are therefore real. They are below 0, except for users with utility `log x` that cross no full link.
         """
         users, loads = self.users, self.loads(rates)
         level = np.broadcast_to(self.capacities if levels is None else levels, loads.shape)
@@ -146,10 +146,9 @@ class Network:
         return np.asarray(-(by_links + (speed * own)[..., None] * np.eye(rates.shape[-1])))
 
     def worth(self, rates: Floats) -> Floats:
-        """Returns the objective of the optimum (`theory.laws.ks.program`); leading axes are separate cases.
-
-        Without delays the objective never decreases, because `x'` of each user is the slope times a positive factor,
-        `kappa alpha x^(nu+1)` for rates. This proves convergence (proposition 2).
+        """Returns the objective of the optimum (`theory.laws.ks.program`). Leading axes are separate cases. Without
+        delays, the objective never decreases: `x'` of each user is the slope of the objective times a positive
+        factor. For rates, this factor is `kappa alpha x^(nu+1)`. This proves convergence (proposition 2).
         """
         wanted = program(self.users, self.beta, marks=self.marks, blind=self.blind)
         power = np.where(wanted.exponents > 0, wanted.exponents, 1.0)
@@ -172,14 +171,14 @@ def random_network(
     """Returns networks with random routes and users.
 
     A user crosses each link with probability 1/2, and at least one link. Capacities are 0.5 to 2 per user. Weights,
-    delays and gains are 0.5 to 2. A fraction of 0.9 to 1 of the packets is not lost at random. A nack costs 1.
+    delays and gains are 0.5 to 2. Random losses remove 0 to 10 % of the packets. A nack costs 1.
 
     Args:
         links: Number of links.
         users: Number of users.
         seed: Seed of the random numbers.
         batch: Shape of the leading axes.
-        exponents: Exponents of utility, from which each user draws one.
+        exponents: Exponents of utility; each user draws one of them.
         control: See `Network`.
         marks: See `Network`.
     """
@@ -223,8 +222,8 @@ def run(
         duration: Duration, units of time.
         step: Integration step, a small fraction of the shortest delay and time constant.
         foreign: Load of unresponsive flows on each link, as a function of time; only without delays.
-        to_links: Delays from users to links, of shape (links, users), each at most the user's delay; None for no
-            delays.
+        to_links: Delays from users to links, of shape (links, users), each at most the user's delay; None for undelayed
+            feedback.
         every: Number of integration steps per recorded step.
 
     Raises:
@@ -254,7 +253,7 @@ def run(
 
 
 class Marked(NamedTuple):
-    """Trajectory of rates and marking levels; the first axis is time.
+    """Trajectory of rates and marking levels. The first axis is time.
 
     Attributes:
         times: Times, units of time.
@@ -280,15 +279,15 @@ def run_adaptive(
 ) -> Marked:
     """Returns the trajectory of rates and adaptive marking levels (section V-D), without delays.
 
-    Equilibria with levels above 0 maximise utility under the hard capacities `gamma C`, because the price of a link is
-    `beta` times its marking rate.
+    The price of a link is `beta` times its marking rate. Equilibria with levels above 0 therefore maximise utility
+    under the hard capacities `gamma C`.
 
     Args:
         network: Network with the actual capacities.
         start: Rates at time 0.
         duration: Duration, units of time.
         step: Integration step, a small fraction of the shortest time constant.
-        gain: `a`, one for all links or one per link.
+        gain: `a`, one number for all links or one per link.
         target: `gamma`, the target load relative to the capacities.
         levels: Marking levels at time 0; by default the targets.
 
@@ -333,7 +332,7 @@ class _Delayed:
         there = np.where(network.crossings > 0, there, 0.0)
         self.network = network
         self.delays = delays
-        #: Age, at user r, of the packets of user s for which link l gives feedback, of shape (r, l, s).
+        #: Age, at user r, of the packets of user s in the feedback of link l; shape (r, l, s).
         self.lags = (delays[:, None] - there.T)[:, :, None] + there[None, :, :]
         self.longest = float(max(self.lags.max(), delays.max()))
 
@@ -351,8 +350,9 @@ class _Delayed:
 def nash(network: Network, start: ArrayLike, *, tolerance: float = 1e-9) -> Floats:
     """Returns rates at which each user's rate is the best reply to the rates of the other users (Nash equilibrium).
 
-    User `r` maximises `w U(x) - beta_r beta int_0^x (u - z(u))/u du`. Here `z(u)` is the received part of a rate `u` if
-    the other users keep their rates. Users reply in turn until no rate changes by more than the relative `tolerance`.
+    User `r` maximises `w U(x) - beta_r beta int_0^x (u - z(u))/u du`. `z(u)` is the rate that is received of a rate `u`
+    if the other users keep their rates. Users reply one after another, until no rate changes by more than the relative
+    `tolerance`.
 
     Args:
         network: Network.
@@ -396,7 +396,7 @@ def _best_reply(network: Network, rates: Floats, user: int) -> Floats:
         told = (own * excess_share(network.capacities, others + own * rate[..., None])).sum(axis=-1)
         return np.asarray(nack_rate(alone, rate, told, marks=network.marks) * rate**power > wanted)
 
-    # Bounds: the sum of loss rates is at most the number of crossed links; a link at twice its capacity loses half.
+    # Bounds. The sum of loss rates is at most the number of crossed links, and a link at twice its capacity loses half.
     low = np.log((wanted / np.maximum(own.sum(axis=-1), 1.0)) ** (1 / order))
     low = np.broadcast_to(low, rates.shape[:-1]).copy()
     high = np.log(np.maximum((2 * wanted / kept) ** (1 / order), 2 * network.capacities.max(axis=-1)))
@@ -454,10 +454,9 @@ def _times(matrix: Floats, vector: Floats) -> Floats:
 
 
 def _check_step(step: float, network: Network, rates: Floats, levels: Floats) -> None:
-    """Rejects steps with which Heun's method does not converge to the equilibrium of the equations.
-
-    Such steps may have a false equilibrium just below a marking level, with Heun's half step above the level. Therefore
-    all links count as full.
+    """Rejects steps with which Heun's method does not converge to the equilibrium of the equations. Such a step may
+    have a false equilibrium just below a marking level, with Heun's predictor above the level. Therefore the check
+    treats all links as full.
     """
     jacobian = network.jacobian(rates, np.minimum(levels, network.loads(rates)))
     fastest = float(np.abs(np.linalg.eigvals(jacobian)).max()) if np.isfinite(jacobian).all() else np.inf

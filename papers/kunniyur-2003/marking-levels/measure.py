@@ -11,10 +11,10 @@ from levelflow.reproduce.drawing import draw_expected
 from levelflow.theory.laws.ks import Users, best
 from levelflow.theory.queues.marking import LevelError, alone_on_a_link, excess_share, marking_levels
 
-N, CAPACITY, SHORT = 10, 100.0, 20.0  # proposition 4: log users, link, short flows
+N, CAPACITY, SHORT = 10, 100.0, 20.0  # proposition 4: log users, link, load of short flows
 PERIOD = 200.0
-NETWORKS, QUICK_NETWORKS = 1200, 400  # number drawn for proposition 3; 105 and 34 of these networks have levels
-#: Propositions 5 and V-D: users of log x and -1/x over two links.
+NETWORKS, QUICK_NETWORKS = 1200, 400  # networks drawn for proposition 3; 105 and 34 of these have levels
+#: Proposition 5 and section V-D: users with utilities log x and -1/x over two links.
 ROUTES = [[0]] * 8 + [[1]] * 6 + [[0, 1]] * 6 + [[0]] * 5 + [[1]] * 5
 EXPONENTS = [0.0] * 20 + [1.0] * 10
 LINKS, BETA = np.array([60.0, 40.0]), 2.0
@@ -34,7 +34,7 @@ def single_link():
 
 
 def levels_of(network, case):
-    """Returns the levels of proposition 3 with equality, for one network of a batch; None if a link has none."""
+    """Returns the levels of proposition 3 (with equality) for one network of a batch; None if a link has no level."""
     routes = [np.flatnonzero(column).tolist() for column in network.crossings[case].T]
     weights, exponents = network.users.weights[case], network.users.exponents[case]
     try:
@@ -44,7 +44,9 @@ def levels_of(network, case):
 
 
 def no_loss(drawn):
-    """Returns the largest load over capacity in random networks: with equality in (27), and with lower levels."""
+    """Returns the largest load over capacity in random networks: with the levels of equality in (27), and with lower
+    levels.
+    """
     networks = random_network(5, 8, seed=4, batch=(drawn,), marks=True)
     levels = {case: found for case in range(drawn) if (found := levels_of(networks, case)) is not None}
     cases, highest = list(levels), np.array(list(levels.values()))
@@ -56,7 +58,7 @@ def no_loss(drawn):
 
 
 def bound():
-    """Lemma 1: counts the times at which a link in a perturbed network carries more than in isolation."""
+    """Verifies lemma 1: counts the times at which a link carries more in a perturbed network than alone."""
     networks = random_network(4, 6, seed=5, batch=(20,), exponents=(0.0,), marks=True)
     random = np.random.default_rng(5)
     networks = replace(networks, users=replace(networks.users, kept=1.0, gains=1.0))
@@ -79,10 +81,10 @@ def with_short_flows(beta):
     """Simulates ten log users and short flows on a link.
 
     Returns:
-        Times, and load over capacity by time, level (printed or corrected) and short flows (constant or square wave).
-        At a jump of the short flows, the load is the value just after the jump.
+        Times, and load relative to the capacity, by time, level (printed or corrected) and short flows (constant or
+        square wave). At a jump of the short flows, the load is the value just after the jump.
     """
-    # Eq 35 as printed: without beta, and with the marking rate at the capacity.
+    # Eq 35 as printed: without beta, and with the marking rate at the full capacity.
     printed = CAPACITY * (1 - N / (CAPACITY - SHORT))
     corrected = marking_levels([[0]] * N, [CAPACITY], beta=beta, unresponsive=SHORT)[0]
     levels = np.broadcast_to(np.reshape([printed, corrected], (2, 1, 1)), (2, 2, 1))
@@ -112,7 +114,9 @@ def short_flows():
 
 
 def poisson_flows():
-    """Returns the mean load of each link over its capacity, with random short flows and levels for their mean load."""
+    """Returns the mean load of each link relative to its capacity, with random short flows and levels for their mean
+    load.
+    """
     levels = marking_levels(ROUTES, LINKS, beta=BETA, exponents=EXPONENTS, unresponsive=ARRIVALS)
     network = Network.of_routes(ROUTES, levels, Users(exponents=EXPONENTS, gains=0.1), BETA, marks=True)
     random = np.random.default_rng(6)
@@ -134,22 +138,25 @@ def networks_of_marks(control):
 
 
 def settled(networks, *optima):
-    """Returns, for each optimum, the largest relative error of the users' steady-state rates."""
+    """Returns, for each optimum, the largest relative deviation of the steady-state rates from it."""
     start = np.random.default_rng(7).uniform(0.1, 5.0, (20, 6))
     rates = run(networks, start, 200.0, step=0.05, every=100).states[-1]
     return [np.abs(rates / optimum - 1).max() for optimum in optima]
 
 
 def only_marks(control):
-    """Returns the errors of mark-responsive users against the optimum of (42) or (43), with C~ and, as printed, C."""
+    """Returns the errors of mark-responsive users relative to the optimum of (42) or (43): with C~, and with C as
+    printed.
+    """
     networks = networks_of_marks(control)
     return settled(networks, networks.rest(), replace(networks, capacities=1 / 0.9 * networks.capacities).rest())
 
 
 def received():
-    """Returns the error against the optimum of (42) with C~, if `z` is the rate of received unmarked packets."""
+    """Returns the error relative to the optimum of (42) with C~, if `z` is the rate of received unmarked packets."""
     networks = networks_of_marks("rate")
-    # Then alpha (x - z) = alpha (1 - alpha + alpha share) x: (9) and (10) with w/alpha, losses included.
+    # In this case, alpha (x - z) = alpha (1 - alpha + alpha share) x. This is (9) and (10) with w/alpha, including
+    # losses.
     users = networks.users
     losses = replace(networks, marks=False, users=replace(users, weights=users.weights / users.kept))
     return settled(losses, networks.rest())[0]

@@ -1,4 +1,4 @@
-"""Convergence of users that weigh utility against losses to the team optimum (propositions 1 and 2, corollary 1)."""
+"""Propositions 1 and 2, corollary 1: users that weigh utility against losses converge to the team optimum."""
 
 from dataclasses import replace
 
@@ -16,13 +16,13 @@ ROUTES, CAPACITIES = [[0, 1], [0], [1]], np.array([156.25, 78.125])
 USERS = Users(exponents=[0.5, 0.0, 1.0])
 BETA = 0.5
 LARGE = 5e3, 5e4
-DIGITS = 9  # accuracy of limits by solver and series
-LINKS, NUMBER = 4, 6  # of the random networks
+DIGITS = 9  # accuracy of the limits that the solver and the series find
+LINKS, NUMBER = 4, 6  # links and users of the random networks
 STARTS = 0.1, 5.0
 
 
 def equilibrium():
-    """Proposition 1: compares best replies from random starts with the program."""
+    """Proposition 1: compares best replies from random starts with the solution of the program."""
     games = random_network(LINKS, NUMBER, seed=1, batch=(10, 1))
     starts = np.random.default_rng(1).uniform(*STARTS, (10, 100, NUMBER))
     away = np.abs(nash(games, starts) / games.rest() - 1).max(axis=-1)
@@ -30,7 +30,7 @@ def equilibrium():
 
 
 def buffers():
-    """Section II: a large M/M/1/B queue loses the load that exceeds the capacity."""
+    """Section II: verifies that a large M/M/1/B queue loses the load that exceeds the capacity."""
     loads = np.array([0.5, 0.9, 1.1, 2.0])
     scaled = np.array([1.1, 0.9])
     above, below = np.abs(mm1b_loss(scaled, 10 * 10) - excess_share(1.0, scaled))
@@ -83,7 +83,7 @@ def least_delay(exponent):
 
 
 def controllers():
-    """Proposition 2: random networks from two starts each; verifies that the objective never decreases."""
+    """Proposition 2: runs random networks from two starts each, and verifies that the objective never decreases."""
     networks = random_network(LINKS, NUMBER, seed=3, batch=(20, 2))
     gains = 10 ** np.random.default_rng(3).uniform(-1.0, 1.0, (20, 1, NUMBER))
     kept = np.where(np.arange(NUMBER) % 2, 0.95, 1.0)

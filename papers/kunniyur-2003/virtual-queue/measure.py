@@ -3,10 +3,10 @@ import numpy as np
 from levelflow.measure import series
 from levelflow.reproduce import Against
 
-C, LEVEL = 10e6, 0.9  # bit/s, C~/C
-BITS = 8000.0  # of a packet
-ABOVE, BELOW = (0.92, 0.95, 1.0), (0.5, 0.85)  # loads over C
-FILLED = (10.0, np.inf)  # s
+C, LEVEL = 10e6, 0.9  # bit/s, and C~ divided by C
+BITS = 8000.0  # bits of a packet
+ABOVE, BELOW = (0.92, 0.95, 1.0), (0.5, 0.85)  # loads divided by C
+FILLED = (10.0, np.inf)  # s, after the queue has filled
 
 
 def marked(result):

@@ -27,7 +27,7 @@ RANDOM_DELAY = 1.5
 LOSS = np.array([0.001, 0.003, 0.01, 0.02])
 TAKEN = 0.1  # fraction of the equilibrium window that a nack removes
 ANSWERS, COPIES = 40_000, 100
-RTT, BITS = 0.1, 8000  # s; of Reno's packets
+RTT, BITS = 0.1, 8000  # s, and bits, of a packet of Reno
 WIRES = {"rare": 0.001, "middle": 0.003, "often": 0.01}
 
 
@@ -36,7 +36,7 @@ def gains(users, rest):
 
 
 def fluid_windows():
-    """Returns the relative error of the fluid equilibrium of eq 12-13 against eq 4."""
+    """Returns the relative error of the fluid equilibrium of eq 12-13, compared with eq 4."""
     users = Users(exponents=NU, delays=DELAY)
     rest = equilibrium_rate(users, TCP_BETA, LOSS)
     users = replace(users, gains=gains(users, rest))
@@ -50,7 +50,7 @@ def fluid_windows():
 
 
 def lossy_windows():
-    """Returns the relative error of the mean rates under random losses against eq 4."""
+    """Returns the relative error of the mean rates under random losses, compared with eq 4."""
     users = Users(exponents=NU, delays=RANDOM_DELAY)
     rest = equilibrium_rate(users, TCP_BETA, LOSS)[..., None]
     users = Users(exponents=NU[..., None], delays=RANDOM_DELAY, gains=gains(users, rest[..., 0])[..., None])
@@ -60,7 +60,7 @@ def lossy_windows():
 
 
 def reno(result):
-    """Returns the rates of Reno in packets/s over 1/(d sqrt(ln 2 p))."""
+    """Returns the rates of Reno in packets/s, divided by 1/(d sqrt(ln 2 p))."""
     sent = {flow: result.flows.filter(result.flows["flow"] == flow)["sending_rate_bps"].mean() / BITS for flow in WIRES}
     return {flow: sent[flow] / equilibrium_rate(tcp_users(RTT), TCP_BETA_HALVING, loss) for flow, loss in WIRES.items()}
 
@@ -75,7 +75,7 @@ def mapping(figure):
 
 
 def blind(exponents, **changes):
-    """Returns the largest relative error, against the optimum of (26), of windows whose constants ignore delays."""
+    """Returns the largest relative error of windows whose constants ignore delays, compared with (26)."""
     networks = random_network(4, 6, seed=1, batch=(20,), exponents=exponents, control="blind window")
     networks = replace(networks, users=replace(networks.users, **changes))
     start = np.random.default_rng(1).uniform(0.1, 5.0, (20, 6))
@@ -89,7 +89,7 @@ def full_link():
     for capacity_, delay_, beta in ((50.0, 1.5, TCP_BETA), (20.0, 4.0, TCP_BETA_HALVING), (300.0, 0.2, 2.0)):
         for part in (0.5, 0.99, 1.01, 2.0):
             loss = part * harmful_loss(capacity_, beta, delay_)
-            # Eq 17 with 1 - alpha as the random loss.
+            # Eq 17 has 1 - alpha as its random loss.
             kept = 1 - loss
             found.append(bool(best([[0]], [capacity_], tcp_users(delay_, kept), beta).rates[0] < capacity_))
             formula.append(bool(loss > harmful_loss(capacity_, beta, delay_)))

@@ -1,4 +1,4 @@
-"""The equations of ABS and of adaptive DropTail in the engine, and ABS on a link that is never full."""
+"""Verifies the equations of ABS and of adaptive DropTail in the engine, and ABS on a link that is never full."""
 
 import numpy as np
 
@@ -30,7 +30,7 @@ def at_rest(target=0.02):
 
 
 def combined(steps=1000):
-    """Combination of two controllers in the engine, over intervals of random load."""
+    """Returns "max" if the engine always uses the larger buffer of two controllers, over intervals of random load."""
     rng = np.random.default_rng(1)
     both, use, loss = (
         BufferAlgorithm("abs", C, {"utilisation": u, "loss": p}) for u, p in ((0.95, 0.02), (0.95, 0), (0, 0.02))
@@ -58,7 +58,7 @@ def buffers(result):
 
 
 def steps(admitted, dropped):
-    """Changes of b_u by eq 163 and of b_p by eq 162 in one interval of the engine's algorithm."""
+    """Changes of b_u by eq 163, and of b_p by eq 162, in one interval of the engine's algorithm."""
     wide = {"initial": "1000 packets"}
     use = BufferAlgorithm("abs", C, {"utilisation": 0.5, "loss": 0, "damping": "none", **wide})
     loss = BufferAlgorithm("abs", C, {"utilisation": 0, "loss": 0.5, **wide})
@@ -71,7 +71,7 @@ def loss_seen(admitted, dropped):
 
 
 def overloaded():
-    """A link with twice its rate as load, and a buffer that follows u alone, by eq 163."""
+    """A link with twice its rate as load, and a buffer that follows only u, by eq 163."""
     words = {"utilisation": 0.99, "loss": 0, "damping": "none", "initial": "5000 packets"}
     return single_bottleneck(C / 1e6, {"abs": words}, 100, "200 ms").flow("x", {"cbr": {"rate": "20 Mb/s"}}, "A", "B")
 
@@ -83,7 +83,7 @@ def use_seen(result):
 
 
 class Counted(float):
-    """A number that counts the operations on such numbers."""
+    """A number that counts the operations on itself and other such numbers."""
 
     done = 0
 
@@ -97,7 +97,7 @@ for name in ("__add__", "__radd__", "__sub__", "__rsub__", "__mul__", "__rmul__"
 
 
 def watched():
-    """A link whose algorithm drops packets, with a sampling period that never contains two of them."""
+    """A link whose algorithm drops packets. The sampling period is so short that no period contains two drops."""
     words = {"damping": "none", "initial": "30 packets"}
     return single_bottleneck(C / 1e6, {"abs": words}, 4, "100 us").flow("x", {"cbr": {"rate": "11.3 Mb/s"}}, "A", "B")
 
@@ -105,7 +105,7 @@ def watched():
 def additions(result):
     """Additions per admitted and per dropped packet, in a transcription of the engine's algorithm with equal buffers.
 
-    The transcription processes each packet; it reads the growth of the queue at the end of an interval.
+    The transcription processes each packet. It reads the growth of the queue at the end of an interval.
     """
     rows = series.select(result.links, "link", LINK)
     columns = (rows[name].to_list() for name in ("t", "arrival_bps", "dropped", "backlog_bytes", "buffer_packets"))
@@ -130,7 +130,7 @@ def additions(result):
 def operations():
     """Arithmetic and comparisons of eq. 162, 164, 165, 170, 171 and the two measurements in an interval.
 
-    They are counted in a transcription, whose result must be that of the engine's algorithm.
+    They are counted in a transcription. Its result must equal that of the engine's algorithm.
     """
     n = [Counted(x) for x in (228_000, 12_000, 0.9, GAIN, GAIN, 100, 100, 0.98, 0.02, INTERVAL, C / 8, 1.0)]
     s1, s2, before, gain_u, gain_p, b_u, b_p, u_target, p_target, time, capacity, step = n
@@ -139,21 +139,21 @@ def operations():
     error_u, error_p = u - u_target, p - p_target
     gain_u, gain_p = gain_u - step * time * error_u, gain_p + step * time * error_p
     b_u, b_p = b_u - gain_u * time * (u - before) * error_u, b_p + gain_p * time * error_p
-    bounds = 2 + 4  # gains above their floor, buffers within their range
-    done = Counted.done + bounds + 1  # and the larger of the two
+    bounds = 2 + 4  # bounds of gains above their floor, and of buffers within their range
+    done = Counted.done + bounds + 1  # and one comparison for the larger of the two buffers
     both, use = (BufferAlgorithm("abs", C, {"training": "fraction", "utilisation": 0.98, "loss": p}) for p in (0.02, 0))
     for algorithm, wanted in ((both, max(b_u, b_p)), (use, b_u)):
-        algorithm.close(INTERVAL, 245_000, 5_000, 225_000)  # u was 0.9, and p on target
+        algorithm.close(INTERVAL, 245_000, 5_000, 225_000)  # sets u to 0.9, with p on target
         if abs(algorithm.close(INTERVAL, 228_000, 12_000, 228_000) - wanted) > 1e-9:
             return "other than the engine's"
     return done
 
 
 def comes_to_rest(part):
-    """True if ADT converges on a plant, with this part of the largest gain at the steepest point."""
+    """True if ADT converges on a plant. Its gain is this part of the largest gain at the steepest point."""
     plant = Plant(lambda b: 1 - 0.5 * np.exp(-b / 40))
     steepest = 0.5 / 40
-    target = 1 - 0.5 * np.exp(-1 / 40)  # where b is 1, at the steepest end
+    target = 1 - 0.5 * np.exp(-1 / 40)  # where b is 1, at the steepest end of the curve
     b, gain = np.array([3.0]), part * largest_gain(steepest)
     went = []
     for _ in range(3000):
@@ -163,7 +163,7 @@ def comes_to_rest(part):
 
 
 def same_as_undamped(steps=500):
-    """Compares ADT with K = I_u T and eq. 163, in words."""
+    """Compares ADT with K = I_u T and eq. 163. The result is a text."""
     rng = np.random.default_rng(2)
     adt = BufferAlgorithm("adt", C, {"utilisation": 0.9, "gain": GAIN * INTERVAL})
     abs_u = BufferAlgorithm("abs", C, {"utilisation": 0.9, "loss": 0, "damping": "none"})

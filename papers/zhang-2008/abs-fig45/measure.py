@@ -10,7 +10,7 @@ C, LINK = 100e6, "R1->R2"
 BUFFERS = (1, 4, 16, 64, 256, 1024, 2500)  # packets
 FLOWS = 10
 FLAT = ("CUBIC", "STCP")
-FROM_64 = slice(3, 6)  # to 1024 packets
+FROM_64 = slice(3, 6)  # from 64 to 1024 packets
 QUICK, FULL = 60.0, 200.0  # s
 
 

@@ -13,8 +13,8 @@ END, SLOW_END = 200.0, 1000.0  # s
 LAST = (END / 2, END)
 INTERVAL = 0.2  # s
 TARGETS = {"a": (0.95, 0.005), "b": (0.7, 0.05)}
-SETTLED = 0.15  # of the mean of the last quarter
-SLOW = "20 s"  # T that section VII.3.1 states
+SETTLED = 0.15  # fraction of the mean of the last quarter
+SLOW = "20 s"  # the T that section VII.3.1 states
 
 
 def network(targets, training="none", algorithm="abs", end=END, seed=1, **words):
@@ -72,7 +72,7 @@ def gains(result, targets):
 
 
 def converge(result, targets):
-    """True if the range of each gain in the last quarter of the run is at most a tenth of its range before."""
+    """True if each gain's range in the last quarter of the run is at most a tenth of the gain's earlier range."""
     went = gains(result, targets)
     cut = len(went) * 3 // 4
     late, early = np.ptp(went[cut:], axis=0), np.ptp(went[:cut], axis=0)
@@ -80,7 +80,7 @@ def converge(result, targets):
 
 
 def cycles(result):
-    """Smallest and largest buffers of each 20 s of the second half, packets; a cycle is shorter."""
+    """Smallest and largest buffers of each 20 s of the second half, packets. A cycle is shorter than 20 s."""
     t, b = buffers(result)
     parts = [b[(t > a) & (t <= a + 20)] for a in range(100, 200, 20)]
     return [float(part.min()) for part in parts], [float(part.max()) for part in parts]
@@ -113,7 +113,7 @@ def late(slow):
 
 
 def trained(name, plain, result):
-    """Metrics with training; the settling time is relative to that without training, or to the duration of the run."""
+    """Metrics with training. The settling time is divided by that without training, or by the duration of the run."""
     return {
         "buffer_cv": utilisation.variation(result.links, LINK, LAST),
         "settling_time_ratio": float(settling(result) / (settling(plain) if name == "a" else END)),

@@ -1,4 +1,4 @@
-"""Two links in series that each size their buffer."""
+"""Measures two links in series that each size their own buffer."""
 
 from levelflow import Scenario
 from levelflow.measure import series, utilisation
@@ -14,7 +14,7 @@ SETS = {"one": ("A", "B", 1), "two": ("B", "C", 1), "both": ("A", "C", 2)}
 
 
 def network(algorithm, end, fixed=None):
-    """The parking lot; links in `fixed` have a fixed buffer instead of the algorithm."""
+    """Returns the parking lot. Links in `fixed` have a fixed buffer instead of the algorithm."""
     scenario = Scenario("two-buffers", f"{end} s", sample="200 ms")
     for name, capacity in LINKS.items():
         u, p = TARGETS[name]
@@ -69,7 +69,7 @@ def measure(figure):
 
 
 def remark(sized, small):
-    """Compares the buffer of the algorithm with a small fixed one, in words."""
+    """Describes the buffer of the algorithm compared with a small fixed one."""
     return (
         f"{sized.buffer:.0f} packets lose {100 * sized.loss:.1f} %; with {small.buffer:.0f}, and the other link sized, "
         f"it uses {100 * small.utilisation:.1f} % and loses {100 * small.loss:.1f} %"

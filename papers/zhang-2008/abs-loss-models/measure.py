@@ -1,4 +1,4 @@
-"""Loss of queues: models solved exactly, their simulations, and packet runs."""
+"""Compares losses of queues: exact solutions of models, their simulations, and packet runs."""
 
 import itertools
 
@@ -22,15 +22,15 @@ from zhang_models.markov import evolve
 from zhang_models.windows import Windows, exact, matrix, simulate
 
 LINK = "A->B"
-SIZE = 1 / (1 - np.exp(-1e-3))  # bytes: mean of exponential sizes of mean 1000 B, rounded up
+SIZE = 1 / (1 - np.exp(-1e-3))  # bytes, the mean of exponential sizes of mean 1000 B that are rounded up
 SERVED = 10e6 / 8 / SIZE  # packets/s
-QUEUES = ((0.8, 5), (0.95, 10), (1.0, 10), (1.2, 3))  # load, places
+QUEUES = ((0.8, 5), (0.95, 10), (1.0, 10), (1.2, 3))  # pairs of load and places
 PER_FLOW = 1e6  # bit/s
-PIPE = PER_FLOW * 0.06 / 8000  # packets per flow
+PIPE = PER_FLOW * 0.06 / 8000  # bandwidth-delay product per flow, packets
 SETTLED = (30, 100)  # s
 TEXT = (0, 16, 128, 512, 1024)
 LITERAL = (0, 16, 128, 1024)
-#: Trains of three packets, mostly one slot apart, sometimes after a long pause; two states have no arrivals.
+#: Trains of three packets, mostly one slot apart, sometimes after a long pause. Two states have no arrivals.
 TRAINS = Arrivals(np.array([[0.9, 0.0, 0.1], [0.0, 0.0, 1.0], [0.25, 0.75, 0.0]]), np.array([0, 0, 3]))
 
 
@@ -61,7 +61,7 @@ def poisson(figure, load, places):
 
 
 def forgets(capacity, steps=2000):
-    """Theorem 18: largest final distance of laws that start from small or large windows, an empty or a full queue."""
+    """Theorem 18: largest final distance of laws from small or large windows, and from an empty or a full queue."""
     apart = []
     for buffer in (0, 4, 16):
         moves = matrix(Windows(2, capacity, buffer, largest=12))
@@ -82,7 +82,7 @@ def chains(buffers, copies, **changes):
 
 
 def small(buffers, **changes):
-    """Two windows of at most 12, solved exactly."""
+    """Loss of two windows of at most 12 packets, solved exactly."""
     return [exact(Windows(2, 8, buffer, largest=12, fall=half, **changes)).loss for buffer in buffers]
 
 
@@ -104,7 +104,7 @@ def theorem_19(copies):
 
 
 def with_silence(packets, draws):
-    """Random chains with these numbers of packets per state; most transitions lead to the first two states."""
+    """Random chains with these numbers of packets per state. Most transitions lead to the first two states."""
     rng = np.random.default_rng(1)
     for _ in range(draws):
         moves = rng.random((len(packets), len(packets))) ** 3
@@ -113,7 +113,7 @@ def with_silence(packets, draws):
 
 
 def error_of_158(arrivals):
-    """Largest error of the formula over chains and buffers."""
+    """Largest error of eq 158 over chains and buffers."""
     return max(
         abs(loss_from_unlimited(some, buffer) / queue(some, buffer).loss - 1)
         for some in arrivals
@@ -138,7 +138,7 @@ def equation_158(draws):
 
 
 def reno(figure):
-    """Compares losses of Reno with eq 159, for flows (rows) and buffers."""
+    """Compares losses of Reno with eq 159, for numbers of flows (rows) and buffers."""
     flows, parts = np.array([10, 30, 100]), np.array([1 / 3, 1, 2])
     grid = [(n, round(n * PIPE * part)) for n in flows for part in parts]
     runs = figure.runs([tcp(figure, n, buffer) for n, buffer in grid])
@@ -167,10 +167,10 @@ def lost(run, flows):
 
 
 def as_printed(places):
-    """Eq 153 as printed, divided by the mean number of cells held."""
+    """Eq 153 as printed, divided by the mean number of cells in the queue."""
     sources = interrupted_bernoulli(4, 0.02, 0.08)
     held = queue(sources, places - 1)
-    # The queue at an arrival is the one that the slot before has left.
+    # At an arrival, the queue has the length that the previous slot has left.
     return held.loss * sources.mean / float(np.arange(places) @ held.law.sum(axis=1))
 
 

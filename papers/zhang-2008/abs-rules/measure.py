@@ -1,4 +1,4 @@
-"""Published buffer rules, and one run with the oldest of them."""
+"""Evaluates published buffer rules, and one run with the oldest of them."""
 
 import numpy as np
 
@@ -20,12 +20,12 @@ SETTLED = (20, 120)  # s
 
 
 def room(flows):
-    """C R_e of the comparison, packets."""
+    """C R_e of the comparison of rules, packets."""
     return pipe(CAPACITY, harmonic_rtt(0.030, 0.030 + 0.002 * np.asarray(flows)))
 
 
 def ordering():
-    """Eq 10 grows with the flows, the small-buffer rules shrink, on one link of constant round trip."""
+    """Verifies that eq 10 grows with the flows and the small-buffer rules shrink, on a link of constant RTT."""
     flows = np.arange(1, 1025)
     steps = [
         np.diff(rule) for rule in (bscl_loss(400.0, flows, TARGET), stanford(400.0, flows), avrachenkov(400.0, flows))
@@ -34,7 +34,7 @@ def ordering():
 
 
 def growth():
-    """Growth of the buffer with many flows, in words: linear if each doubling doubles it, to 1 %."""
+    """Describes the growth of the buffer with many flows: linear if each doubling of the flows doubles it, to 1 %."""
     flows = 2.0 ** np.arange(14, 21)
     doubled = bscl(400.0, flows[1:], TARGET) / bscl(400.0, flows[:-1], TARGET)
     return "linear in N" if (np.abs(doubled / 2 - 1) < 0.01).all() else "other"
@@ -68,7 +68,7 @@ def plot(figure, canvas):
 
 
 def draw_rules(left, right):
-    """Draws the buffers of the rules against flows and capacities; round trips grow with the flows."""
+    """Draws the buffers of the rules over flows and over capacities. Round-trip times grow with the flows."""
     many, few = np.geomspace(2, 1024, 60), 16
     fast = np.geomspace(1e6, 1e10, 60)
     for axes, x, flows, capacities in ((left, many, many, CAPACITY), (right, fast / 1e6, few, fast)):

@@ -1,4 +1,4 @@
-"""Tables II and III, whose values the text lacks: buffer rules against the number of flows, and against capacity."""
+"""Measures tables II and III, whose values the text lacks: buffer rules over the number of flows, and over capacity."""
 
 from levelflow.buffers.candidates import BDP, BEST, BSCL, OURS, PRINTED, STANFORD, with_buffer
 from levelflow.measure import series, utilisation
@@ -11,7 +11,7 @@ from zhang_models.buffer_rows import CAPACITY, FLOWS, TARGETS
 
 NAMES = (BDP, STANFORD, BSCL, PRINTED, OURS)
 INTERVAL = 0.2  # s, of ABS as printed
-SLOWEST = {(256, CAPACITY), (512, CAPACITY), (FLOWS, 512), (FLOWS, 1024)}  # rows only under --full: flows and Mb/s
+SLOWEST = {(256, CAPACITY), (512, CAPACITY), (FLOWS, 512), (FLOWS, 1024)}  # flows and Mb/s of rows under --full only
 
 
 def rows(figure, table):
@@ -20,7 +20,7 @@ def rows(figure, table):
 
 
 def tables(figure):
-    """Tables II and III: lines by name, per row; the key of a row is its number of flows or its capacity."""
+    """Tables II and III: lines by name, per row. The key of a row is its number of flows or its capacity."""
     if not hasattr(figure, "tables"):
         seeds = figure.seeds(5 if figure.full else 1)
         names = (*NAMES, BEST) if figure.full else NAMES
@@ -35,7 +35,7 @@ def tables(figure):
 
 
 def of(table, names, keys, what):
-    """Utilisation, loss or buffer of the lines that were run: one list per seed, or the list of the single seed."""
+    """Utilisation, loss or buffer of the lines that were run: one list per seed, or only one list for a single seed."""
     lines = [table[key][name] for name in names for key in keys if key in table]
     runs = [[getattr(used, what) for used in run] for run in zip(*(item.each for item in lines), strict=True)]
     return Seeds(runs) if len(runs) > 1 else runs[0]
@@ -46,7 +46,7 @@ def means(table, name, keys, what):
 
 
 def remark(table, name, keys, what="buffer", unit="packets", scale=1.0):
-    """Means of some lines in words."""
+    """Describes the means of some lines."""
     values = (f"{scale * value:.3g}" for value in means(table, name, keys, what))
     return f"{name}: {', '.join(values)} {unit}"
 
@@ -57,7 +57,7 @@ def rules(count, capacity):
 
 
 def mean_of_ratios(figure, row):
-    """Quantity that ABS as printed regulates: the unweighted mean of its loss per interval; one share per seed."""
+    """The unweighted mean of the loss per interval, which ABS as printed regulates. One share per seed."""
     _, algorithms = buffer_rows.ways()
     network = buffer_rows.network(row, row.algorithms)
     scenarios = [
@@ -74,7 +74,7 @@ def mean_of_intervals(links, row):
 
 
 def rising(figure, row):
-    """Describes the loss of Stanford's rule over a longer run."""
+    """Describes the loss of Stanford's rule over windows of a longer run."""
     rules, _ = buffer_rows.ways()
     links = figure.runs([with_buffer(buffer_rows.network(row, row.rules), LINK, rules[STANFORD], 1)])[0].links
     windows = ((200, 400), (400, 600), (600, 1000), (1000, row.rules))

@@ -1,4 +1,4 @@
-"""ABS, and ABS in logarithms, under changing loads, web users, datagrams and a mix of TCP variants."""
+"""Measures ABS, and ABS in logarithms, under changing loads, web users, datagrams and a mix of TCP variants."""
 
 import numpy as np
 
@@ -12,8 +12,8 @@ C, FAST = 10e6, 100e6
 RTT = (30, 70)
 CHANGES, END_48 = (48, 96, 144, 192), 240
 END_50, END_51 = 400, 400
-SPAN = 10  # s, over which loss is judged
-FIXED_49, FIXED_51 = (10, 100), (1, 20)  # packets, for comparison
+SPAN = 10  # s, the length of a window for the loss
+FIXED_49, FIXED_51 = (10, 100), (1, 20)  # packets, fixed buffers for comparison
 
 
 def buffer(algorithm, utilisation, loss):
@@ -36,7 +36,7 @@ def changing(algorithm):
 
 
 def web(algorithm, end):
-    """Fig 49: twenty long flows, and twenty users with a thousand pages each, so that they stay until the end."""
+    """Fig 49: twenty long flows and twenty users. A user has a thousand pages, and so stays until the end."""
     network = identical_flows(
         single_bottleneck(C / 1e6, buffer(algorithm, 0.95, 0.01), end, "200 ms"), 20, RTT, name="ftp"
     )
@@ -113,7 +113,7 @@ def fig49(result, end, webs):
 
 
 def bound(used):
-    """Utilisation for two checks: the printed value, and the corrected one."""
+    """Utilisation for two checks: of the printed value, and of the corrected value."""
     return dict.fromkeys(("utilisation[second half]", "utilisation[second half, the loss binds]"), used.utilisation)
 
 
@@ -138,7 +138,7 @@ def fig50(result):
 
 
 def fixed(packets, result, capacity, end):
-    """Describes utilisation and loss of this traffic with a fixed buffer."""
+    """Describes the utilisation and the loss of the same traffic with a fixed buffer."""
     used = utilisation.use(result.links, LINK, capacity, (end / 2, end))
     return f"with a buffer of {packets} it uses {100 * used.utilisation:.0f} % and loses {100 * used.loss:.1f} %"
 

@@ -1,4 +1,4 @@
-"""RCP and EMKC on T1: a path of 220 ms joined by one of 2020 ms."""
+"""Measures RCP and EMKC on T1: a path of 220 ms that one of 2020 ms joins."""
 
 from levelflow.measure import queues, rates, series
 from levelflow.reproduce.drawing import draw_expected, draw_rates

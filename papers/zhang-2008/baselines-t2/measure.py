@@ -1,4 +1,4 @@
-"""RCP, XCP and EMKC on T2: 99 paths of 220 ms and one of 2020 ms."""
+"""Measures RCP, XCP and EMKC on T2: 99 paths of 220 ms and one of 2020 ms."""
 
 from levelflow.measure import rates, series
 from levelflow.reproduce.drawing import draw_expected
@@ -8,8 +8,8 @@ FAST = [f"x{i}" for i in range(1, 100)]
 ALL = [*FAST, "x100"]
 JOIN, RCP_END, EMKC_END = 5.0, 150.0, 300.0  # s
 SHARE = 0.1e6  # bit/s
-EMKC_SHARES = {0.2: 0.5e6, 0.02: 0.14e6}  # alpha, Mb/s: C/N + alpha/beta, bit/s
-PACKETS = {0.2: "200 B", 0.02: "56 B"}  # the same number of packets per interval of a flow
+EMKC_SHARES = {0.2: 0.5e6, 0.02: 0.14e6}  # by alpha in Mb/s: C/N + alpha/beta, bit/s
+PACKETS = {0.2: "200 B", 0.02: "56 B"}  # by alpha in Mb/s: a flow sends equally many packets per interval
 
 
 def scenario(figure, law, packet="200 B", **params):
@@ -30,7 +30,7 @@ def stable(result, share):
 
 
 def sent(result, flow, window):
-    """Mean sending rate in each 100 ms, bit/s: an instantaneous sample would be in step with the routers' intervals."""
+    """Mean sending rate in each 100 ms, bit/s. Instantaneous samples would be in step with the routers' intervals."""
     return series.flow_series(result.flows, flow, "sending_rate_bps", window)
 
 
@@ -39,7 +39,7 @@ def each(result):
 
 
 def variants(figure):
-    """Scenarios by name; the starts within the first second are drawn anew by each seed."""
+    """Scenarios by name. Each seed draws new starts within the first second."""
     return {
         "RCP": scenario(figure, "rcp"),
         "RCP, D_max": scenario(figure, "rcp", rtt="max"),
@@ -66,7 +66,7 @@ def xcp_stable(result):
 
 
 def emkc_stable(results):
-    """True, for each alpha, if the mean of x1..x99 settles."""
+    """True, for each alpha, if the mean rate of x1..x99 settles."""
 
     def settles(result, share):
         curves = [sent(result, x, (JOIN, EMKC_END)) for x in FAST]

@@ -1,4 +1,4 @@
-"""EMKC, and XCP, RCP and EMKC-AVQ with D_max, on T3, where receivers hold their ACKs back at random."""
+"""Measures EMKC, and XCP, RCP and EMKC-AVQ with D_max, on T3, where receivers delay their ACKs at random."""
 
 import math
 
@@ -11,7 +11,7 @@ from levelflow.reproduce.verdict import Seeds
 FLOWS = ("x1", "x2")
 C, SHARE = 10e6, 5e6  # bit/s
 SETTLED, HALF, END = 20.0, 150.0, 300.0  # s
-SPIKE = 0.2  # s, above any queueing delay
+SPIKE = 0.2  # s, longer than any queueing delay
 
 
 def calm(flows, x):
@@ -28,7 +28,7 @@ def steady(result):
 
 
 def excursion(result, window):
-    """Largest distance of a flow from its fair share, as a share of C."""
+    """Largest distance of a flow's rate from its fair share, divided by C."""
     return max(abs(rates.rate_series(result.flows, x, window)[1] - SHARE).max() for x in FLOWS) / C
 
 

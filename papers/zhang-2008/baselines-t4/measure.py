@@ -1,18 +1,18 @@
-"""RCP, EMKC and EMKC-AVQ on T4: four bottlenecks in a square, where ACKs share links with data."""
+"""Measures RCP, EMKC and EMKC-AVQ on T4: four bottlenecks in a square, where ACKs share links with data."""
 
 from levelflow.measure import rates, series
 from levelflow.reproduce.drawing import draw_expected, draw_rates
 from levelflow.reproduce.verdict import Noted
 
 FLOWS = ("x1", "x2", "x3", "x4")
-ALONE, LAST = 30.0, 90.0  # joins of x2 and x4, s
+ALONE, LAST = 30.0, 90.0  # s, when x2 and x4 join
 RCP_END, EMKC_END = 200.0, 400.0
 SHARE, EMKC_SHARE = 10e6, 10.4e6  # bit/s
 LAWS = ("rcp", "emkc", "emkc-avq")
 
 
 def steady(flows, end):
-    """Rate of x1 alone, and of the flow among the four that is furthest from the mean of all, Mb/s."""
+    """Rate of x1 alone, and of the flow among all four that is furthest from their mean, Mb/s."""
     together = [rates.steady_rate(flows, x, LAST, end) / 1e6 for x in FLOWS]
     mean = sum(together) / len(together)
     return [rates.steady_rate(flows, "x1", 0.0, ALONE) / 1e6, max(together, key=lambda rate: abs(rate - mean))]
@@ -23,7 +23,7 @@ def stable(flows, share, end):
 
 
 def stationary_after(flows, within):
-    """Seconds after the last join until all rates of RCP stay near those at which they end."""
+    """Seconds after the last join from which all rates of RCP stay near their final values."""
     ends = {x: rates.steady_rate(flows, x, LAST, RCP_END) for x in FLOWS}
     return rates.time_to_fairness(flows, ends, LAST, within=within)
 

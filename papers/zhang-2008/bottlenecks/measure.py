@@ -1,4 +1,4 @@
-"""Bottlenecks in networks: at max-min rates, the dependencies between flows, and the effect on stability."""
+"""Verifies bottlenecks in networks: at max-min rates, the dependencies between flows, and the effect on stability."""
 
 from dataclasses import replace
 
@@ -22,7 +22,7 @@ from zhang_models import jetmax_choice, mkc_network
 
 RANDOM = 1
 NETWORKS, QUICK_NETWORKS, FLOWS, LINKS = 500, 100, 50, 10
-SMALL = 10, 5  # flows and links; some such networks settle by theorem 16's equations alone
+SMALL = 10, 5  # flows and links; some of these small networks settle by theorem 16's equations alone
 LOOKS = 1000
 
 
@@ -33,7 +33,7 @@ def networks(count, flows=FLOWS, links=LINKS, longest=5):
 
 
 def definition_6(count):
-    """Definition 6: every flow has a bottleneck at max-min rates, and only at these."""
+    """Definition 6: verifies that every flow has a bottleneck at max-min rates, and only at these rates."""
     fair, others = [], []
     for random, routes, capacities in networks(count):
         rates = maxmin(routes, capacities)
@@ -50,7 +50,7 @@ def definition_6(count):
 
 
 def at_rest(count):
-    """Assignments by the largest price in equilibrium of EMKC, and by a common order of links."""
+    """Assignments at equilibrium of EMKC by the largest price, and assignments by a common order of links."""
     for random, routes, capacities in networks(count):
         ratio = 10 ** random.uniform(-2, 1)
         resting = emkc.equilibrium(routes, capacities, alpha_over_beta=ratio)
@@ -68,8 +68,8 @@ def lemmas_17_and_18(count):
 
 
 def theorem_14(count, flows=12, links=5):
-    """Theorem 14: the spectrum of a network is that of its links, and it is stable under any delays if they are."""
-    same, agree, apart, wanted = [], [], [], {True: count // 2, False: count // 2}  # as many stable ones as others
+    """Theorem 14: a network has the spectrum of its links. If the links are stable, it is stable under any delays."""
+    same, agree, apart, wanted = [], [], [], {True: count // 2, False: count // 2}  # half stable and half unstable
     random = np.random.default_rng(RANDOM)
     while len(agree) < count:
         routes = random_routes(random, flows, links, 1, 3)
@@ -104,14 +104,14 @@ def theorem_14(count, flows=12, links=5):
 
 
 def comes_back(assignment, network, rates, capacities, gains, longest):
-    """True if 120 round trips reduce a small deviation to a tenth."""
+    """True if a small deviation shrinks to a tenth within 120 round trips."""
     start = rates * (1 + 1e-6 * np.cos(np.arange(rates.size)))
     end = mkc_network.iterate(network, assignment, start, 120 * longest, capacities, gains).rates[-1]
     return bool(np.abs(end / rates - 1).max() < 1e-7)
 
 
 def signals(oscillating, duration=120.0, step=0.01):
-    """Prices of two links over time: solutions of differential equations."""
+    """Prices of two links over time, as solutions of differential equations."""
     if not oscillating:
         final = np.array([0.1, 0.15])
         return integrate(lambda _, p, __: (final - p) / 5, [0.0, -0.15], duration, step=step)
@@ -129,7 +129,7 @@ PERIOD = 6.0
 
 
 def looks(went):
-    """Times at which the first flow reads the prices, s, and the assignments; the second reads half a period later."""
+    """Times at which the first flow reads the prices, s, and the assignments. The second reads half a period later."""
     first = np.arange(PERIOD / 4, went.times[-1] - PERIOD / 2, PERIOD)
     seen = [
         [went.states[np.searchsorted(went.times, time)] for time in (moment, moment + PERIOD / 2)] for moment in first
@@ -160,7 +160,7 @@ def corollary_7():
 
 
 def settled(count, **words):
-    """Number of steps of each network to equilibrium, or -1, and the largest relative error of a rate."""
+    """Number of steps of each network to equilibrium, or -1 without one, and the largest relative error of a rate."""
     found = []
     for random, routes, targets in networks(count):
         result = jetmax_choice.settle(routes, targets, 10 ** random.uniform(-3, 2, FLOWS), **words)
@@ -169,7 +169,7 @@ def settled(count, **words):
 
 
 def plainly(count, most=3000):
-    """Describes the convergence of networks without the additions to the law."""
+    """Describes the convergence of networks under the law without our additions."""
     steps, errors = settled(count, ready=1.0, zero=1e-12, most=most)
     rest, other = errors[steps > 0], errors[steps < 0]
     return (

@@ -1,4 +1,4 @@
-"""Three buffer rules on the traffic that their papers assume."""
+"""Measures three buffer rules on the traffic that their papers assume."""
 
 import numpy as np
 
@@ -33,24 +33,24 @@ def window(capacity, rtt_ms):
 
 
 def mean(rtt_ms):
-    """The harmonic mean of round trips, s."""
+    """The harmonic mean of round-trip times, s."""
     low, high = (x / 1e3 for x in rtt_ms)
     return float(harmonic_rtt(low, high)) if low < high else low
 
 
 def offered(capacity=CAP_C, rtt_ms=RTT):
-    """Load that the windows offer without loss, relative to the capacity."""
+    """Load without loss that the windows offer, divided by the capacity."""
     return HUNDRED * window(capacity, rtt_ms) * 12_000 / mean(rtt_ms) / capacity
 
 
 def eun_wang_range():
-    """The range of buffers, packets."""
+    """Range of buffers by the rule of Eun and Wang, packets."""
     low, high = eun_wang(pipe(MARKED_C, harmonic_rtt(RTT[0] / 1e3, RTT[1] / 1e3)), HUNDRED)
     return float(low), float(high)
 
 
 def marked():
-    """Reno flows with ECN, REM with a target of half the buffer, and buffers across the range."""
+    """Reno flows with ECN, REM with a target of half the buffer, and buffers across the rule's range."""
     low, high = eun_wang_range()
     sizes = [int(b) for b in np.geomspace(low, min(high, 5000), 4)]
     return sizes, [

@@ -1,4 +1,4 @@
-"""Stability conditions that chapter II quotes: Kelly's for unlike delays, MaxNet's, Vinnicombe's, Ying's and XCP's."""
+"""Verifies conditions that chapter II quotes: Kelly's for unlike delays, MaxNet's, Vinnicombe's, Ying's and XCP's."""
 
 import numpy as np
 from scipy.optimize import brentq
@@ -12,8 +12,8 @@ from levelflow.theory.stability.loops import Loop
 from zhang_models import vinnicombe, ying
 
 DELAYS = (0.01, 0.1, 1.0, 5.0, 20.0)  # s
-ALL = [[delay] for delay in DELAYS] + [list(DELAYS)]  # each alone, and one flow of each on a link
-DIES_OUT = 0.1  # largest part of a deviation that may remain at the end of a run
+ALL = [[delay] for delay in DELAYS] + [list(DELAYS)]  # each delay alone, and one flow of each delay on a link
+DIES_OUT = 0.1  # largest fraction of a deviation that may remain at the end of a run
 
 
 def critical_gain():
@@ -25,7 +25,7 @@ def critical_gain():
 
 
 def loads_at_rest():
-    """y/C of two links whose prices integrate y - gamma C: one flow crosses both, delays differ."""
+    """y/C of two links whose prices integrate y - gamma C. One flow crosses both links, and delays differ."""
     law = maxnet.Parameters()
     capacity = np.array([1e9, 0.6e9])
     crosses = np.array([[True, True], [True, False], [False, True]])
@@ -49,7 +49,7 @@ def stable(loop):
 
 
 def dies_out(law, link, delays, rest, speed):
-    """True if rates that start 20 % off return to equilibrium in the nonlinear equations."""
+    """True if rates that start up to 20 % off return to equilibrium in the nonlinear equations."""
     step = min(min(delays) / 4, 0.1 / speed)
     duration = 30 * max(*delays, 1 / speed)
     start = rest * np.linspace(0.8, 1.2, len(delays) + 2)[1:-1] if len(delays) > 1 else rest * 1.2
@@ -70,7 +70,7 @@ def ying_stable():
 
 
 def runs_die_out():
-    """Runs of the nonlinear equations, one delay at a time."""
+    """Runs of the nonlinear equations, each with one delay."""
     quick = []
     for delay in DELAYS:
         rest, _ = vinnicombe.rest(100.0, [delay])

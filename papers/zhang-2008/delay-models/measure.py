@@ -1,4 +1,4 @@
-"""Linear iterations with delays (eq 31, 34, 35), and the delays of a routed path."""
+"""Verifies linear iterations with delays (eq 31, 34, 35), and the delays of a routed path."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from levelflow.theory.stability.equations import iterate
 
 LINKS = ("R1->R2", "R2->R3", "R3->R4")
 RTT, SAMPLE = 0.08, 0.001  # s
-RISE = (0.5, 3.0)  # s: the rate grows, no queue builds up
+RISE = (0.5, 3.0)  # s, while the rate grows and no queue builds up
 RANDOM, STEPS, LONGEST_DELAY = 1, 200, 6
 
 
@@ -24,13 +24,13 @@ def obeys_31(x, a, delays):
 
 
 def seen_by_router(x, forward):
-    """z_i(n) = x_i(n - forward_i): the rates as they arrive."""
+    """z_i(n) = x_i(n - forward_i): the rates that arrive at the router."""
     past = forward.max()
     return np.column_stack([x[past - f : len(x) - f, i] for i, f in enumerate(forward)])
 
 
 def structures(draws=20):
-    """True if eq 31 holds for round-trip delays and, at the router, for directional ones, but for no arbitrary ones."""
+    """True if eq 31 holds for round-trip delays, and at the router for directional ones, but not for arbitrary ones."""
     rng = np.random.default_rng(RANDOM)
     holds = []
     for flows in range(2, 2 + draws):
@@ -50,7 +50,7 @@ def structures(draws=20):
 
 
 def directions(result, link):
-    """Forward and backward delay, s: of the first packet to a router, and of the router's feedback to the sender."""
+    """Forward delay of the first packet to a router, and backward delay of the router's feedback to the sender, s."""
     t, sent = series.flow_series(result.flows, "x1", "sending_rate_bps")
     _, load = series.link_series(result.links, link, "arrival_bps")
     _, offer = series.link_series(result.links, link, "signal")

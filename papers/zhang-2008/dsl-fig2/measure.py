@@ -1,11 +1,11 @@
-"""Figure 2: a stream whose sender observes neither its queue nor its capacity."""
+"""Measures figure 2: a stream whose sender observes neither its queue nor its capacity."""
 
 import numpy as np
 
 from levelflow.measure import series
 from levelflow.reproduce.drawing import draw_expected
 
-SECOND = 10  # samples
+SECOND = 10  # samples in a second
 SPAN = 20  # s
 
 
@@ -23,7 +23,7 @@ def measure(figure):
 
 
 def per_second(run):
-    """Sender's values per second: time in s, sending rate in bit/s, round trip in s, and True if it backs off."""
+    """Sender's values per second: time in s, sending rate in bit/s, RTT in s, and True where the sender backs off."""
     t, sent = series.flow_series(run.flows, "stream", "sending_rate_bps")
     _, rtt = series.flow_series(run.flows, "stream", "rtt_s")
     _, rate = series.flow_series(run.flows, "stream", "law_rate_bps")

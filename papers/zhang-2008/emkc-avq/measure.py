@@ -1,4 +1,4 @@
-"""EMKC-AVQ on T1 and T2, and its overshoot with a large alpha."""
+"""Measures EMKC-AVQ on T1 and T2, and its overshoot with a large alpha."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ from levelflow.reproduce.verdict import Seeds
 LAW, LINK = "emkc_avq", "R1->R2"
 C, JOIN = 10e6, 5.0  # bit/s, s
 T1 = ("x1", "x2")
-FAST = [f"x{i}" for i in range(1, 100)]  # of T2
+FAST = [f"x{i}" for i in range(1, 100)]  # flows of T2
 T2 = [*FAST, "x100"]
 T2_SHARE = 0.1e6  # bit/s
 END, USERS_END = 300.0, 150.0  # s
@@ -24,7 +24,7 @@ def t2(figure, seed):
 
 
 def users(figure, seed):
-    """Many users with the paths of T1: half of them have the short path and start first."""
+    """Returns many users with the paths of T1. Half of them have the short path and start first."""
     scenario = figure.scenario(seed=seed, name="users.toml")
     for i in range(USERS):
         start, rtt = (0, "220 ms") if i < USERS / 2 else (5, "2020 ms")
@@ -41,7 +41,7 @@ def steady(result):
 
 
 def virtual_capacity(result):
-    """Mean of y (1 - p) in the steady window, Mb/s: the price is 1 - Cv/y."""
+    """Mean of y (1 - p) in the steady window, Mb/s. The price p is 1 - Cv/y."""
     window = series.steady(JOIN, END)
     _, load = series.link_series(result.links, LINK, "arrival_bps", window)
     _, price = series.link_series(result.links, LINK, "signal", window)
@@ -56,7 +56,7 @@ def overload(result):
 
 
 def sent(result, x, window):
-    """Mean sending rate in each 100 ms, bit/s: an instantaneous sample would be in step with the routers' intervals."""
+    """Mean sending rate in each 100 ms, bit/s. Instantaneous samples would be in step with the routers' intervals."""
     return series.flow_series(result.flows, x, "sending_rate_bps", window)
 
 

@@ -1,4 +1,4 @@
-"""EMKC over one bottleneck: round-trip times from 10 ms to 1 s, and senders behind routers with their own intervals."""
+"""Measures EMKC over one bottleneck: RTTs from 10 ms to 1 s, and senders behind routers with their own intervals."""
 
 import itertools
 import math
@@ -10,7 +10,7 @@ from levelflow.reproduce.drawing import draw_expected, draw_rates
 from levelflow.reproduce.verdict import Against
 
 FLOWS = ("x1", "x2", "x3", "x4")
-EVENTS = (0.0, 10.0, 40.0, 120.0, 200.0)  # joins of fig 21 and the end of the run, s
+EVENTS = (0.0, 10.0, 40.0, 120.0, 200.0)  # joins of figure 21 and the end of the run, s
 SIG_EVENTS = (0.0, 5.0, 15.0, 30.0, 50.0)
 STEP = 0.2  # s
 SIG_C, SIG_ALPHA, BETA = 10e6, 100e3, 0.9

@@ -1,4 +1,4 @@
-"""Steps to fairness of EMKC and AIMD from the maximally unfair start, synchronous and undelayed."""
+"""Computes steps to fairness of EMKC and AIMD from the maximally unfair start, synchronous and undelayed."""
 
 import math
 
@@ -21,7 +21,7 @@ def by_emkc(x, capacity, alpha):
 
 
 def by_aimd(x, capacity, alpha):
-    """One step of AIMD; in the RTT of a loss the decrease replaces the increase, as eq 120 counts."""
+    """One step of AIMD. In the RTT of a loss, the decrease replaces the increase, as in eq 120."""
     return aimd.step(x, capacity, alpha, BETA, pause=True)
 
 
@@ -34,12 +34,12 @@ def users(capacity):
 
 
 def ratio(capacity, flows, alpha=ALPHA, eps=1e-9):
-    """Steps of EMKC over steps of AIMD; ``eps`` is so small that whole steps hardly round the ratio."""
+    """Steps of EMKC divided by steps of AIMD. ``eps`` is so small that whole steps hardly round the ratio."""
     return steps(by_emkc, capacity, flows, eps, alpha) / steps(by_aimd, capacity, flows, eps, alpha)
 
 
 def ratio_of_decays(load, count=100_000):
-    """Limit of `ratio` for eps to 0, where N alpha / C is `load`: AIMD's differences shrink only at losses."""
+    """Limit of `ratio` for eps to 0. The load is N alpha / C. Rates of AIMD become more equal only at losses."""
     total, losses = 1.0, 0
     for _ in range(count):
         losses += total > 1.0
@@ -48,7 +48,7 @@ def ratio_of_decays(load, count=100_000):
 
 
 def ratio_of_cycles(load):
-    """Limit of `ratio` for eps to 0 in closed form, for cycles of one increase and `losses` decreases."""
+    """Limit of `ratio` for eps to 0 in closed form. A cycle has one increase and `losses` decreases."""
     losses = math.ceil(math.log(1 + load) / -math.log1p(-BETA))
     return losses / (losses + 1) * math.log1p(-BETA) / math.log1p(-load / (1 + load / BETA))
 

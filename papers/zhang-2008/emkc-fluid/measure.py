@@ -1,4 +1,4 @@
-"""EMKC (eq 61-62, price 1 - C/X) iterated, against its closed forms."""
+"""Compares iterations of EMKC (eq 61-62, price 1 - C/X) with the closed forms."""
 
 import numpy as np
 
@@ -18,7 +18,7 @@ def one_link(start, capacity, gains, delay=1, steps=STEPS, offset=0.0):
 
 
 def law():
-    """Eq 61-62: reduces to eq 65 without delays; a less congested link on the path changes nothing."""
+    """Verifies that eq 61-62 reduce to eq 65 without delays, and that a less congested link changes nothing."""
     rng = np.random.default_rng(RANDOM)
     start, capacity, alpha, beta = rng.uniform(1, 5, 3), 10.0, 0.2, 0.5
     x = start
@@ -37,7 +37,7 @@ def law():
 
 
 def local():
-    """Theorem 9: the fixed point, and on which side of beta = 2 a small deviation dies out."""
+    """Theorem 9: finds the fixed point, and whether a small deviation disappears only for beta below 2."""
     rng = np.random.default_rng(RANDOM)
     capacity, flows, alpha = 10.0, 4, 2.0
     routes = [[0]] * flows
@@ -48,7 +48,7 @@ def local():
         return emkc.iterate(network, start, STEPS, [capacity], (alpha, beta)).rates / fixed
 
     def stable(beta):
-        """True if a small deviation dies out under each of several delays, equal ones included."""
+        """True if a small deviation disappears under each of several delays, which include equal delays."""
         several = [paths(routes, 1, 3, 1), *(scattered(routes, 1, LONGEST_DELAY, rng) for _ in range(2))]
         return all(np.abs(ends(beta, 1e-4, network)[-LONGEST_DELAY:] - 1).max() < 1e-5 for network in several)
 
@@ -64,7 +64,7 @@ def local():
 
 
 def globally():
-    """Theorems 10-11 and lemmas 14-15: constant delay, any start."""
+    """Theorems 10-11 and lemmas 14-15: runs with a constant delay from any start."""
     rng = np.random.default_rng(RANDOM)
     capacity, flows, alpha, beta, delay = 10.0, 5, 0.5, 0.5, 4
     fixed = capacity + flows * alpha / beta
@@ -92,8 +92,8 @@ def globally():
 
 
 def efficiency():
-    """Lemma 16: the aggregate's deviation is multiplied by 1 - beta per delay."""
-    capacity, alpha, betas = 8.0, 1.0, (0.5, 0.9, 1.0, 1.5)  # whole numbers: beta = 1 hits its fixed point exactly
+    """Lemma 16: verifies that each delay multiplies the deviation of the aggregate by 1 - beta."""
+    capacity, alpha, betas = 8.0, 1.0, (0.5, 0.9, 1.0, 1.5)  # whole, so that beta = 1 reaches its fixed point exactly
     deviations = {}
     for beta in betas:
         total = one_link([1.0, 3.0], capacity, (alpha, beta), steps=12).sum(axis=1)
@@ -109,7 +109,7 @@ def efficiency():
 
 
 def loss():
-    """Section V.3.3: the price in equilibrium, and the offset that removes the loss."""
+    """Section V.3.3: computes the price at equilibrium, and the offset that removes the loss."""
 
     def price(capacity, flows, alpha, beta, offset=0.0):
         x = one_link([capacity / flows] * flows, capacity, (alpha, beta), steps=400, offset=offset)

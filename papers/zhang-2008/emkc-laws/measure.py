@@ -1,4 +1,4 @@
-"""EMKC's header and router, and the queue term of RCP, without a network."""
+"""Verifies EMKC's header and router, and the queue term of RCP, without a network."""
 
 import re
 import struct
@@ -10,7 +10,7 @@ FIELDS = ">IIffI"  # fig 18: id, seq, p, Delta, usr
 
 
 def loaded(capacity, load, router_id):
-    """A router after one interval of that load, bit/s."""
+    """A router after one interval with this load in bit/s."""
     router = Router("emkc", capacity, id=router_id)
     router.arrive(round(load * DELTA / 8), None)
     router.close(DELTA)
@@ -21,7 +21,7 @@ def header_round_trips():
     router = loaded(C, 1.25 * C, 9)
     sent = Sender("emkc").send(0.0, 7, SIZE)
     unset, stamped = struct.unpack(FIELDS, sent), struct.unpack(FIELDS, router.arrive(SIZE, sent))
-    untouched = Router("emkc", C).arrive(SIZE, sent)  # no price yet: the header passes through decoding and encoding
+    untouched = Router("emkc", C).arrive(SIZE, sent)  # without a price: decoding and encoding only
     prices = abs(stamped[2] - 0.2) < 1e-6 and abs(stamped[3] - DELTA) < 1e-6
     return (
         untouched == sent and unset[0] == 0 and unset[4] == 7 and prices and stamped[:2] == (9, 1) and stamped[4] == 7
@@ -29,7 +29,7 @@ def header_round_trips():
 
 
 def feedback_ages(intervals=5, packets=10):
-    """Smallest and largest age, in intervals, of the feedback in packets spread over each interval."""
+    """Smallest and largest age of the feedback in packets, in intervals. Packets are spread over each interval."""
     router, ages = loaded(C, C, 1), []
     for n in range(1, intervals):
         for k in range(packets):
@@ -53,7 +53,7 @@ def additions_per_packet():
 
 
 def variables_of_traffic():
-    """Number of variables in which two routers differ after the same number of intervals with different traffic."""
+    """Number of variables in which two routers differ after equally many intervals with different traffic."""
 
     def variables(load):
         router = loaded(C, load, 1)
@@ -72,7 +72,7 @@ def rcp_rate(queue_bytes):
 
 
 def as_printed(queue, rate=0.5 * C, load=C, interval=0.01, rtt=0.1, alpha=0.4, beta=1.0):
-    """The rate after one interval by eq 126 with its signs; the queue in bits."""
+    """The rate after one interval by eq 126 with its signs as printed. The queue is in bits."""
     return rate * (1 - interval / (rtt * C) * (alpha * (load - C) - beta * queue / rtt))
 
 

@@ -1,4 +1,4 @@
-"""EMKC on a parking lot: without and with handling of bottleneck switches, and with random ACK delays."""
+"""Measures EMKC on a parking lot: without and with handling of bottleneck switches, and with random ACK delays."""
 
 import math
 
@@ -7,10 +7,10 @@ from levelflow.reproduce import over_seeds
 from levelflow.reproduce.drawing import draw_expected, draw_rates
 from levelflow.reproduce.verdict import Noted
 
-PHASE, PHASES = 40.0, 7  # x2, x3, x4 join in the second to fourth, and leave in the fifth to seventh
+PHASE, PHASES = 40.0, 7  # s and phases: x2, x3, x4 join in phases 2 to 4 and leave in phases 5 to 7
 X1 = (191.1, 161.1, 113.9, 108.0, 113.9, 161.1, 191.1)  # fixed points of x1, Mb/s
-LIVES = {"x1": range(7), "x2": range(1, 6), "x3": range(2, 5), "x4": range(3, 4)}  # phases
-RTT = 0.61  # of x1, s
+LIVES = {"x1": range(7), "x2": range(1, 6), "x3": range(2, 5), "x4": range(3, 4)}  # phases in which a flow is active
+RTT = 0.61  # round-trip time of x1, s
 ACK_RATE = 1e5  # ACK rate of a receiver, 1/s
 
 
@@ -24,7 +24,7 @@ def steady(result, name, phases=range(PHASES)):
 
 
 def overshoots(result):
-    """Overshoot of x1 over the larger of its fixed points before and after each event, per cent."""
+    """Overshoot of x1 above the larger of its fixed points before and after each event, per cent."""
     targets = [max(pair) for pair in zip(X1, (0.0, *X1[:-1]), strict=True)]
     peaks = [rates.peak_rate(result.flows, "x1", phase(k)) / 1e6 for k in range(PHASES)]
     return [100 * (peak / target - 1) for peak, target in zip(peaks, targets, strict=True)]
@@ -50,7 +50,7 @@ def naive(result):
 
 
 def oscillation(result):
-    """First and last time in the fourth phase at which x1 is more than 10 % off, s; infinite if the phase ends so."""
+    """First and last time in the fourth phase at which x1 is more than 10 % off, s. Infinite if the phase ends so."""
     t, rate = rates.rate_series(result.flows, "x1", phase(3))
     wild = t[abs(rate / 1e6 / X1[3] - 1) > 0.1]
     if not wild.size:

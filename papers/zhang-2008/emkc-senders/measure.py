@@ -1,4 +1,4 @@
-"""The naive and the proper EMKC sender on one link (figs 19 and 20)."""
+"""Measures the naive and the proper EMKC sender on one link (figs 19 and 20)."""
 
 from levelflow.laws import Router, Sender
 from levelflow.measure import rates, series
@@ -25,7 +25,7 @@ def transient(result):
 
 
 def reference_error(intervals=40):
-    """Largest relative distance of the sender's reference rate (eq 124) from the rate that the router counted."""
+    """Largest relative distance of the sender's reference rate (eq 124) from the rate that the router has counted."""
     capacity, delta, size = 10e6, 0.05, 200
     params = {"alpha": "100 kb/s", "beta": 0.9}
     router, sender = Router("emkc", capacity), Sender("emkc", params, packet_bytes=size)
@@ -78,7 +78,7 @@ def plot(figure, canvas):
             t, rate = rates.rate_series(result.flows, "x1", (0.0, 2.0))
             axes.plot(t, rate / 1e6, label=label)
         axes.set(xlabel="time (s)", ylabel="rate (Mb/s)", title=title)
-    above = {"scale": FINAL / 1e8, "shift": FINAL / 1e6}  # of per cent
+    above = {"scale": FINAL / 1e8, "shift": FINAL / 1e6}  # conversion of per cent
     draw_expected(left, figure, "emkc-fig19a-naive[0]", **above)
     draw_expected(left, figure, "emkc-fig19a-naive[1]", along="x")
     draw_expected(right, figure, "emkc-fig20-proper[0]", **above)

@@ -3,7 +3,7 @@ from levelflow.reproduce.drawing import draw_rates
 
 C = 10e6  # bit/s
 JOIN = 30.0
-PHASES = [f"{10 * k} ms" for k in range(10)]  # arrivals of x2 against the 100 ms intervals of the router
+PHASES = [f"{10 * k} ms" for k in range(10)]  # arrivals of x2 within an interval of the router, which lasts 100 ms
 LINK = "R1->R2"
 
 

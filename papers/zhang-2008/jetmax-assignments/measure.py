@@ -1,4 +1,4 @@
-"""Assignments of bottlenecks: dependency graphs, and the Jacobian of JetMax."""
+"""Verifies assignments of bottlenecks: dependency graphs, and the Jacobian of JetMax."""
 
 from itertools import combinations, product
 
@@ -27,7 +27,7 @@ EXAMPLE = assign([[0, 1], [1], [1, 2], [2]], BOTTLENECKS)
 
 
 def acyclic_by_max_min(draws=40):
-    """True if all routes over three links with these bottlenecks at max-min rates give a graph without a cycle."""
+    """True if the graph has no cycle for all routes over three links that have these bottlenecks at max-min rates."""
     random = np.random.default_rng(RANDOM)
     ways = [[way for n in (1, 2, 3) for way in combinations(range(3), n) if b in way] for b in BOTTLENECKS]
     wanted, found = [[b] for b in BOTTLENECKS], []
@@ -43,7 +43,7 @@ def acyclic_by_max_min(draws=40):
 
 
 def radii(count):
-    """Spectral radii of consistent assignments (one strict order of links for all) and of random inconsistent ones."""
+    """Spectral radii of consistent assignments, with one strict order of all links, and of random inconsistent ones."""
     random = np.random.default_rng(RANDOM)
     found = {True: [], False: []}
     for _ in range(count):

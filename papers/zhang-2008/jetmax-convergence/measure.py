@@ -7,11 +7,11 @@ from levelflow.measure import rates, series
 from levelflow.reproduce.verdict import Noted
 from levelflow.scenario import Scenario
 
-JOIN, END = 4.5, 9.0  # s, of figure 41
+JOIN, END = 4.5, 9.0  # s, times of figure 41
 CAPACITIES = (10e6, 100e6, 1e9, 10e9)  # bit/s
 NUMBERS = (1, 16, 128, 1024)
 TIMES = ("time_to_99pct_efficiency_s[first_proposal]", "time_to_99pct_fairness_s[first_proposal_of_joiner]")
-C = 1e9  # bit/s, of figure 42
+C = 1e9  # bit/s, the capacity of figure 42
 
 
 def measure(figure):
@@ -41,7 +41,7 @@ def crossed(figure):
 
 
 def one_link(figure, capacity):
-    """The scenario at a capacity, for several phases of the router; the longest runs have one in the quick tier."""
+    """The scenario at a capacity, for several phases of the router. The longest runs have one in the quick tier."""
     phases = 1 if capacity > 1e9 and not figure.full else 5
     changes = {"link.1.capacity": f"{capacity:.0f} b/s"}
     if capacity == CAPACITIES[0]:
@@ -62,7 +62,7 @@ def over_capacities(runs):
 
 
 def settling(flows, capacity):
-    """Seconds to efficiency of x1 alone, seconds to fairness after x2 joined, steps of x1 to efficiency."""
+    """Seconds to efficiency of x1 alone, seconds to fairness after x2 joined, and steps of x1 to efficiency."""
     first, second = rates.first_proposal(flows, "x1"), rates.first_proposal(flows, "x2", JOIN)
     efficient = rates.time_to_efficiency(flows, ["x1"], capacity, first, JOIN)
     fair = rates.time_to_fairness(flows, {"x1": capacity / 2, "x2": capacity / 2}, second, END)
@@ -71,7 +71,7 @@ def settling(flows, capacity):
 
 
 def together(number, seed):
-    """Flows that start within one interval of the router, each an entry of its own."""
+    """Flows that start within one interval of the router. Each flow has its own entry in the scenario."""
     scenario = Scenario(f"{number} JetMax flows on one link", "4.5 s", sample="10 ms", seed=seed)
     scenario.law("jetmax", tau=0.6, interval="100 ms", initial_rate="20 kb/s")
     scenario.link("R1", "R2", "1 Gb/s", "10 ms", duplex=True)
@@ -82,7 +82,7 @@ def together(number, seed):
 
 
 def matrix(flows):
-    """Times of the samples, and the rates of all flows: one row per sample, one column per flow."""
+    """Times of the samples, and the rates of all flows, with one row per sample and one column per flow."""
     wide = flows.pivot(on="flow", index="t", values="law_rate_bps").sort("t")
     return wide["t"].to_numpy(), wide.drop("t").to_numpy()
 
@@ -99,12 +99,12 @@ def over_numbers(groups):
 
 
 def medians(groups):
-    """Median of each group, per column; a group is a table with one row per phase."""
+    """Median of each group, per column. A group is a table with one row per phase."""
     return zip(*([median(column) for column in zip(*phases, strict=True)] for phases in groups), strict=True)
 
 
 def settling_together(flows, share):
-    """Seconds to efficiency and to fairness after the first proposal of any flow; steps of the median flow."""
+    """Seconds to efficiency and to fairness after the first proposal of any flow, and steps of the median flow."""
     t, rate = matrix(flows)
     proposed = flows.filter(pl.col("proposal_bps") > pl.col("law_rate_bps"))["t"].min()
     efficient = series.holds_from(t, rate.sum(axis=1) >= 0.99 * C, proposed)

@@ -5,11 +5,11 @@ from levelflow.reproduce.drawing import draw_expected
 CAPACITY = {"R1->R2": 20e6, "R2->R4": 17e6, "R4->R3": 20e6, "R3->R1": 17e6}  # bit/s
 SHARED = {"x1": (30.0, 60.0), "x2": (30.0, 60.0)}
 ALL = dict.fromkeys(("x1", "x2", "x3", "x4"), (90.0, 150.0))
-RTT = 2.0  # s, of x1 and x3
+RTT = 2.0  # round-trip time of x1 and x3, s
 
 
 def phases(flows):
-    """Steady rates in Mb/s: x1 alone, x1 and x2, x3 with them, all four; for equal flows the most distant one."""
+    """Steady rates in Mb/s: x1 alone, x1 and x2, x3 with both, all four. Of equal flows, the furthest from 10 Mb/s."""
     rate = {
         (flow, start): rates.steady_rate(flows, flow, start, end) / 1e6
         for flow, (start, end) in [("x1", (0.0, 30.0)), *SHARED.items(), ("x3", (60.0, 90.0)), *ALL.items()]

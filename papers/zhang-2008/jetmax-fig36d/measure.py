@@ -9,7 +9,7 @@ JOINERS = [f"x{i}" for i in range(2, 52)]
 
 
 def fifty(scenario):
-    """Gives each joiner its own entry, so that each has its own rate."""
+    """Gives each joiner its own entry in the scenario, so that each joiner has its own rate."""
     joiner = scenario.raw["flow"].pop()
     scenario.raw["flow"] += [{**joiner, "name": name} for name in JOINERS]
 

@@ -8,7 +8,7 @@ C = 100e6  # bit/s
 LINK = "R1->R2"
 SIZES = (800, 900, 1000, 1100, 1200, 1300)  # B
 MICE = [f"mice{size}" for size in SIZES]
-PLATEAU = (35.0, 115.0)  # mice come and go at the same rate
+PLATEAU = (35.0, 115.0)  # mice arrive and leave at equal rates
 PRINTED = (30.0, 120.0)
 
 
@@ -19,14 +19,14 @@ def population(result, window):
 
 
 def short_rate(result, window):
-    """Times with active mice, and the mean sending rate of the mice, bit/s."""
+    """Times at which mice are active, and the mean sending rate of the mice at these times, bit/s."""
     t, total = rates.aggregate(result.flows, MICE, window)
     _, active = population(result, window)
     return t[active > 0], total[active > 0] / active[active > 0]
 
 
 def fair_rate(result, window):
-    """Max-min fair rate of a flow while the mice of a window share the link with two long flows, bit/s."""
+    """Max-min fair rate of a flow, bit/s. In the window, mice share the link with two long flows."""
     return C / (2 + population(result, window)[1])
 
 

@@ -5,9 +5,9 @@ from levelflow.reproduce import over_seeds
 from levelflow.reproduce.drawing import draw_expected
 
 END = 260.0
-RTT = 0.1  # s, of the long flow
-LONELY = (230.0, END)  # all mice are gone
-SETTLED = (5.0, END)  # earlier ACKs name the first router, which has no measurement yet
+RTT = 0.1  # round-trip time of the long flow, s
+LONELY = (230.0, END)  # s, after all mice have left
+SETTLED = (5.0, END)  # s; earlier ACKs name the first router, which has no measurement yet
 LOSS = {  # 10 % before each router, and half of the ACKs
     "link.access1.loss": 0.1,
     "link.access1.reverse": {"loss": 0.5},
@@ -16,7 +16,7 @@ LOSS = {  # 10 % before each router, and half of the ACKs
     "link.R1.loss": 0.1,
     "link.R1.reverse": {"loss": 0.0},
 }
-ALONE = 100e6 / 0.9**2  # bit/s, sent by the long flow alone so that 100 Mb/s reach R2
+ALONE = 100e6 / 0.9**2  # bit/s that the long flow alone sends so that 100 Mb/s reach R2
 
 
 def options(seed):

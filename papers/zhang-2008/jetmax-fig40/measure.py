@@ -3,7 +3,7 @@ from levelflow.reproduce.drawing import draw_expected
 from levelflow.reproduce.verdict import Seeds
 
 LINK = "R1->R2"
-FIXED = 1024e6  # bit/s, where round trips vary
+FIXED = 1024e6  # bit/s, the capacity while round-trip times vary
 DISCARD, OBSERVE = 20.0, 20.0  # s
 
 
@@ -13,12 +13,12 @@ def by_capacity(full):
 
 
 def by_rtt(full):
-    """Round trips, s: 10 to 2560 ms, or every fourth one in the quick tier."""
+    """Round-trip times, s: 10 to 2560 ms. The quick tier has every fourth value."""
     return [0.01 * 2**k for k in range(0, 9, 1 if full else 4)]
 
 
 def after(rtt):
-    """Start of the observation, s: start-up takes three round trips and six more steps of at least one each."""
+    """Start of the observation, s. The start-up takes three round trips and six more steps of at least one each."""
     return max(DISCARD, 12 * rtt)
 
 
@@ -43,7 +43,7 @@ def utilisation(result, capacity, begin):
 
 
 def measured(figure):
-    """Pairs of capacity and result, and of round trip and result, per seed; round trips and starts are random."""
+    """Pairs of capacity and result, and of round-trip time and result, per seed. RTTs and starts are random."""
     points = [(of_capacity, c) for c in by_capacity(figure.full)] + [(of_rtt, d) for d in by_rtt(figure.full)]
     seeds = figure.seeds(5 if figure.full else 3, quick=1)
     results = iter(figure.runs([of(figure, value, seed) for seed in seeds for of, value in points]))

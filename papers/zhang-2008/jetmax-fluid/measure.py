@@ -1,4 +1,4 @@
-"""JetMax (eq 133-134) iterated on one link and on many, against its closed forms."""
+"""Compares iterations of JetMax (eq 133-134) on one link and on many with the closed forms."""
 
 import math
 
@@ -26,7 +26,7 @@ def steps_until(ok):
 
 
 def resting():
-    """Lemma 19 on a link with a flow of another bottleneck: (gamma C - u) / N each, gamma C in total."""
+    """Lemma 19 on a link that a flow with another bottleneck crosses: (gamma C - u) / N each, gamma C in total."""
     capacity, gamma, unresponsive = 1e7, 0.95, 2e6
     network = paths([[0], [0], [0], [0, 1]], 2, [3, 1, 2, 4], [[1, 0], [0, 0], [1, 0], [2, 1]])
     targets = [gamma * capacity, unresponsive]
@@ -38,17 +38,17 @@ def resting():
 
 
 def deviation(rng, tau, steps):
-    """Distance from equilibrium, by step, in a network with a constant consistent assignment, under random delays."""
+    """Distance from equilibrium by step under random delays, in a network with a constant consistent assignment."""
     routes = random_routes(rng, 30, LINKS, 1, 4)
     bottlenecks = random_consistent(rng, routes).bottlenecks
     network = scattered(routes, LINKS, LONGEST, rng)
-    # Near any equilibrium the deviations follow the same linear equations as the rates where links have no capacity.
+    # Near any equilibrium, deviations follow the same linear equations as rates on links without capacity.
     went = jetmax.iterate(network, rng.uniform(-1, 1, 30), steps, np.zeros(LINKS), tau, bottlenecks=bottlenecks)
     return np.abs(went.rates).max(axis=1)
 
 
 def stability():
-    """Theorem 15: eigenvalues 1 - tau, so stable under any delay iff 0 < tau < 2, monotone iff tau <= 1."""
+    """Theorem 15: eigenvalues 1 - tau, so rates are stable under any delay iff 0 < tau < 2, monotone iff tau <= 1."""
     rng = np.random.default_rng(RANDOM)
     jacobian = np.array([one_link(unit, 0.0, steps=1)[1] for unit in np.eye(3)]).T
     stable = {
@@ -67,8 +67,9 @@ def stability():
 
 
 def efficiency():
-    """Theorem 17, eq 142: ceil(log eps / log |1 - tau|) steps from an empty link, whatever its capacity: iterated, and
-    by the formula.
+    """Theorem 17, eq 142: ceil(log eps / log |1 - tau|) steps from an empty link, at any capacity.
+
+    The iteration and the formula give these steps.
     """
     steps = [steps_until(one_link([0.0] * 4, c).sum(axis=1) >= (1 - EPS) * c) for c in CAPACITIES]
     return {
@@ -78,7 +79,7 @@ def efficiency():
 
 
 def fairness():
-    """Theorem 17, eq 143-144: joiners rise from 0, the incumbent falls from the whole link."""
+    """Theorem 17, eq 143-144: joiners rise from 0, and the first flow falls from the whole link."""
 
     def steps(flows):
         fair = 1e7 / flows
@@ -98,7 +99,7 @@ def fairness():
 
 
 def loss():
-    """Eq 151-152: a router counts N from arrivals, so the equilibrium rate is inflated by the mean survival."""
+    """Eq 151-152: a router counts N from arrivals, so the mean survival inflates the equilibrium rate."""
     capacity, gamma, unresponsive, survival = 1e10, 0.95, 1e9, np.array([0.9, 0.8, 0.7])
     target = gamma * capacity - unresponsive
     network = paths([[0], [0], [0], [0, 1]], 2, [3, 1, 2, 4], [[1, 0], [0, 0], [1, 0], [2, 1]])

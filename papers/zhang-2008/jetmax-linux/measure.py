@@ -2,10 +2,10 @@ from levelflow.measure import queues, rates, series
 from levelflow.reproduce.drawing import draw_expected, draw_rates
 from levelflow.reproduce.verdict import Noted
 
-TARGET = 940e6  # bit/s, of R2
+TARGET = 940e6  # bit/s, the target of R2
 APART, STAY, END = 15.0, 75.0, 135.0  # s
 FLOWS = [f"x{i}" for i in range(1, 6)]
-RTT = 0.04  # s, of x1
+RTT = 0.04  # round-trip time of x1, s
 TIMES = (
     "time_to_99pct_efficiency_s[first_flow][first_proposal]",
     "time_to_99pct_fairness_s[each_arrival][first_proposal]",
@@ -25,7 +25,7 @@ def measure(figure):
 
 
 def crossed(value, other):
-    """Returns a time, with that of the ns-2 mode as a note."""
+    """Returns a time, with a note that states the time under the ns-2 mode."""
     others = ", ".join(f"{time:.1f}" for time in (other if isinstance(other, list) else [other]))
     return Noted(value, f"with settle = per-adjustment, as in figure 41: {others} s")
 
@@ -90,7 +90,7 @@ def in_mbps(flows):
 
 
 def routers(flows):
-    """Routers that x1 selects as its bottleneck, one after another: those at which the links begin."""
+    """Routers that x1 selects as its bottleneck, in this order. A router is the begin of a link."""
     return [link.split("->")[0] for link in rates.bottleneck_sequence(flows, "x1", RTT)]
 
 

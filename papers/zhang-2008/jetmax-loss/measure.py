@@ -8,8 +8,8 @@ from levelflow.reproduce.drawing import draw_expected, draw_rates
 C = 10e6  # bit/s
 LINK = "R1->R2"
 FLOWS = ("x1", "x2")
-JOIN, END = 30.0, 70.0  # of lossy ACKs
-LATER, LAST = 50.0, 150.0  # of lossy data
+JOIN, END = 30.0, 70.0  # s, in the runs with lossy ACKs
+LATER, LAST = 50.0, 150.0  # s, in the runs with lossy data
 MEAN_OVER = 20.0  # s
 SURVIVE = (0.9, 0.8)  # fractions of packets that survive
 SHIFT = 1.01  # s, half the round trip of x2
@@ -30,7 +30,7 @@ def measure(figure):
 def difference(free, lossy, flow):
     """Largest difference between a flow's rates in two runs shifted by up to SHIFT, in per cent of the capacity.
 
-    A curve lies between its extremes; either run is compared with the other.
+    Each curve is compared with the extremes of the other curve within this shift.
     """
     (t, one), (_, other) = rates.rate_series(free, flow), rates.rate_series(lossy, flow)
     reach = 2 * round(SHIFT / (t[1] - t[0])) + 1

@@ -20,7 +20,7 @@ LARGEST = float(np.finfo(np.float32).max)
 XCP_WIRE = ">BBBBffff"  # protocol, length, version and format, unused, gap, round-trip time, reverse feedback, change
 TCP_HEADER = 20  # bytes
 HOPS = 100
-TURNS = 3  # the fastest one counts
+TURNS = 3  # turns, of which the fastest counts
 
 
 def default(name):
@@ -59,7 +59,7 @@ def flows_counted(packets, elapsed):
 
 
 def constant_rate(rates, elapsed, per_interval, rng):
-    """Packets of flows with constant rates and random phases, per_interval to one more of each in DELTA."""
+    """Packets of flows with constant rates and random phases. Each sends per_interval packets or one more in DELTA."""
     for rate in rates:
         gap = DELTA / (per_interval + rng.random())
         for _ in range(int((elapsed + gap * rng.random()) / gap)):
@@ -90,7 +90,7 @@ def n_estimation():
 
 
 def sums_changed(bottleneck):
-    """Number of sums to which a packet adds: its hop count, and those of the load and of the gaps."""
+    """Number of sums that a packet increases, among its hop count, the sum of the load and the sum of the gaps."""
     other = packet(1, 5000.0, 0.01)
     base, bigger, wider = (
         interval([other, packet(bottleneck, *numbers)]) for numbers in ((1000.0, 0.01), (2000.0, 0.01), (1000.0, 0.02))
@@ -105,7 +105,7 @@ def resident():
 
 
 def growth(flows):
-    """Memory growth of this process while a router processes one packet of each flow, bytes."""
+    """Growth of this process's memory while a router processes one packet of each flow, bytes."""
     router = Router("jetmax", C)
 
     def see(numbers):
@@ -131,7 +131,7 @@ def xcp_packet(gap=0.01, rtt=0.1, change=1e9):
 
 
 def xcp_router(load=0.99):
-    """A router with positive and negative feedback in the current interval: it was nearly full in the last one."""
+    """A router with positive and negative feedback in the current interval. In the last interval it was nearly full."""
     router = Router("xcp", C)
     for _ in range(10):
         router.arrive(round(load * C * DELTA / 80), xcp_packet())
@@ -150,7 +150,8 @@ def changed(before, after):
 def xcp_operations():
     """Multiplications and additions of an XCP router per packet.
 
-    A sum that grows or a pool that shrinks is an addition. So is each term of the granted feedback but the first.
+    A sum that grows or a pool that shrinks counts as an addition. So does each term of the granted feedback except the
+    first.
     """
     router = xcp_router()
     router.arrive(1000, xcp_packet())
@@ -176,7 +177,7 @@ def xcp_operations():
 
 
 def seconds(law, routers):
-    """CPU time of a flow over a chain of links, where this number of routers runs its law, s."""
+    """CPU time of a flow over a chain of links, s. The first `routers` links run the law."""
     scenario = Scenario("chain", "3 s", sample="3 s")
     for hop in range(HOPS):
         capacity = "100 Mb/s" if hop == 0 else "1 Gb/s"
@@ -189,7 +190,7 @@ def seconds(law, routers):
 
 
 def cost_ratios(runs):
-    """Time per packet of a JetMax router over that of an XCP router, per run; the two are measured alternately."""
+    """Time per packet of a JetMax router divided by that of an XCP router, per run. Their measurements alternate."""
     chains = [(law, routers) for law in ("jetmax", "xcp") for routers in (HOPS, 1)]
     times = np.array([[[seconds(*chain) for chain in chains] for _ in range(TURNS)] for _ in range(runs)]).min(axis=1)
     return Seeds([float((many - one) / (other - single)) for many, one, other, single in times])
@@ -228,9 +229,9 @@ def membership():
 
 
 def names_its_tightest(rng, band, zero):
-    """True if a random path names its largest price or, if that counts as zero, the smallest share among zeros.
+    """True if a random path names its largest price, or the smallest share among zeros if this price counts as zero.
 
-    Prices up to `band` are zero for the law, those up to `zero` for the rule.
+    The law treats prices up to `band` as zero, and the rule those up to `zero`.
     """
     hops, most = [], rng.choice([0.5, 2 * band, 1.2 * band])
     for _ in range(rng.integers(2, 8)):

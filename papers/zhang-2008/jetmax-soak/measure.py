@@ -1,4 +1,4 @@
-"""JetMax on random networks, against water filling."""
+"""Compares JetMax on random networks with water filling."""
 
 import itertools
 import random
@@ -7,9 +7,9 @@ from levelflow.measure import queues, rates
 from levelflow.scenario import Scenario
 from levelflow.theory.networks.maxmin import maxmin
 
-FIRST = 101  # seed of the first network; the rules of switching were settled while looking at networks 1 to 12
+FIRST = 101  # seed of the first network; the rules of switching were chosen on networks 1 to 12
 MANY = 40  # the paper speaks of "a dozen of additional topologies"
-QUICK = (102, 105, 129, 134)  # of the 40, with the two that never settle and the one that overshoots most
+QUICK = (102, 105, 129, 134)  # some of the 40, with the two that never settle and the one with the largest overshoot
 DURATION = 240.0  # s
 RANDOM_ACK_DELAY = {
     "every": {"uniform": [5000, 10000]},
@@ -18,7 +18,7 @@ RANDOM_ACK_DELAY = {
 
 
 def network(seed):
-    """A chain with shortcuts; all data has one direction, so that no ACK shares a link with data."""
+    """A chain with shortcuts. All data has one direction, so that no ACK shares a link with data."""
     draw = random.Random(seed)
     nodes = draw.randint(3, 7)
     pairs = [(a, a + 1) for a in range(nodes - 1)]

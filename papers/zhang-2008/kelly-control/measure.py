@@ -1,4 +1,4 @@
-"""One flow of classic Kelly control at round-trip times of 90 and 120 ms."""
+"""Measures one flow of classic Kelly control at round-trip times of 90 and 120 ms."""
 
 from levelflow.measure import queues, rates, series
 from levelflow.reproduce.drawing import draw_expected, draw_rates
@@ -6,11 +6,11 @@ from levelflow.reproduce.verdict import Seeds
 
 C, FIXED = 50e6, 50.02e6  # bit/s
 RTTS = (90, 120)  # ms
-LAST = 18.0  # of 20 s
+LAST = 18.0  # s of the 20 s
 
 
 def converges(result):
-    """True if the rate is near C + omega, and in the mean nearer to it than to C, as omega is below the tolerance."""
+    """True if the rate is near C + omega, and its mean nearer to C + omega than to C. Omega is below the tolerance."""
     t, rate = rates.rate_series(result.flows, "x1")
     return series.is_stable(t, rate, FIXED, within=0.02) and series.mean(rate[t >= LAST]) > (C + FIXED) / 2
 

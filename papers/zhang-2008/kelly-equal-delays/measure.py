@@ -1,4 +1,4 @@
-"""The critical gain of Kelly control under equal delays, against the roots of z^D - z^(D-1) + G."""
+"""Compares the critical gain of Kelly control under equal delays with the roots of z^D - z^(D-1) + G."""
 
 from levelflow.reproduce.drawing import draw_expected
 from levelflow.theory.pictures import norms

@@ -1,4 +1,4 @@
-"""Classic Kelly control in steps: eq 1-2 and 54 iterated, their roots, and the equilibria of networks."""
+"""Verifies classic Kelly control in steps: eq 1-2 and 54 iterated, their roots, and the equilibria of networks."""
 
 import numpy as np
 
@@ -15,7 +15,7 @@ STEPS = 600
 
 
 def equations():
-    """Eq 1-2 by hand for two users; a single user on a link has its equilibrium at C + omega."""
+    """Eq 1-2 written out for two users. A single user on a link has its equilibrium at C + omega."""
     rng = np.random.default_rng(RANDOM)
     kappa, omega, capacity = np.array([0.1, 0.05]), np.array([3.0, 5.0]), np.array([10.0, 40.0])
     network = paths([[0, 1], [1]], 2, [4, 3], [[1, 3], [0, 2]])
@@ -24,8 +24,8 @@ def equations():
 
     x = [start] * 10
     for n in range(10, 60):
-        first = 1 - capacity[0] / x[n - 4][0]  # price from 3 steps ago, for data sent 1 step earlier
-        second = 1 - capacity[1] / (x[n - 4][0] + x[n - 3][1])  # price from 1 step ago, 3 and 2 steps earlier
+        first = 1 - capacity[0] / x[n - 4][0]  # price of 3 steps ago, for data of 1 step earlier
+        second = 1 - capacity[1] / (x[n - 4][0] + x[n - 3][1])  # price of 1 step ago, for data of 3 and 2 steps earlier
         paid = np.array([x[n - 4][0] * (first + second), x[n - 3][1] * second])
         x.append(x[n - 1] + kappa * (omega - paid))
     alone = kelly.iterate(paths([[0]], 1, 3, 1), [500.0], STEPS, lambda load: emkc.price(load, C), (KAPPA, OMEGA))
@@ -36,7 +36,7 @@ def equations():
 
 
 def one_flow():
-    """Fig 14: eq 54 from rest at 0; stable if it comes within 1 % of C + omega."""
+    """Fig 14: eq 54 from 0. The flow is stable if it ends within 1 % of C + omega."""
     ends = {delay: kelly.alone(C, delay, (KAPPA, OMEGA), STEPS)[-1] for delay in DELAYS}
     stable = [delay for delay, end in ends.items() if abs(end / (C + OMEGA) - 1) < 0.01]
     return {
@@ -47,7 +47,7 @@ def one_flow():
 
 
 def network(rng):
-    """Random users and links; each link has a user."""
+    """Random users and links. Each link has a user."""
     while True:
         users, links = rng.integers(1, 41, 2)
         routes = rng.random((users, links)) < rng.uniform(0.1, 0.9)

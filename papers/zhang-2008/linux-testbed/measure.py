@@ -1,4 +1,4 @@
-"""Figures of the Linux module, measured on its successor: `levelflow-net router --dev` in network namespaces."""
+"""Measures figures of the Linux module on its successor: `levelflow-net router --dev` in network namespaces."""
 
 import json
 import statistics

@@ -1,6 +1,6 @@
-"""Three namespaces in a row, a router of JetMax in the middle: `path.py LEVELFLOW_NET` prints what it measures as JSON.
+"""Measures a JetMax router between two namespaces: `path.py LEVELFLOW_NET` prints the measurements as JSON.
 
-The namespaces have no names, so they end with this process, however it ends.
+The three namespaces have no names. So they disappear when this process ends, even after an error or a signal.
 """
 
 import contextlib
@@ -19,7 +19,8 @@ NEWNET = 0x40000000
 UDP_SEGMENT, UDP_GRO, RCVBUFFORCE = 103, 104, 33
 HERE, THERE = "10.77.1.1", "10.77.2.1"
 TURNS, TICKING, INTERVAL = 5, "500 ms", "5 ms"
-#: Payload and number of the packets per send, cut as by a network card; 1500 B each on the wire, 44 per 64 kB.
+#: Payload and number of the packets per send, cut as by a network card. They have 1500 B each on the wire, 44 per 64
+#: kB.
 SEGMENT, SEGMENTS = 1458, 44
 SENDING, LOST = 2.0, 0.5  # s; an ACK that takes longer is lost
 LIBC = ctypes.CDLL(None, use_errno=True)
@@ -53,7 +54,7 @@ def checked(status):
 
 
 def build(here, router, there):
-    """Creates two pairs of devices and routes over them; the router's device towards `there` is the bottleneck."""
+    """Creates two pairs of devices and routes over them. The router's device towards `there` is the bottleneck."""
     enter(router)
     for device, far, near in (("lf0", here, 1), ("lf1", there, 2)):
         ip(f"link add {device} type veth peer name lf netns /proc/{os.getpid()}/fd/{far}")
@@ -75,7 +76,7 @@ def ip(words):
 
 @contextlib.contextmanager
 def running(program, *options):
-    """Runs a router at the bottleneck; yields its process after the first reading."""
+    """Runs a router at the bottleneck. Yields the router's process after the first reading."""
     command = [program, "router", "--dev", "lf1", "--capacity", "10 Gb/s", "--json", "--realtime", *options]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
@@ -87,7 +88,7 @@ def running(program, *options):
 
 
 def ticking(program):
-    """Largest delay of the end of an interval, us."""
+    """Largest delay of an interval's end, us."""
     with running(program, "--set", f"interval={INTERVAL}", "--duration", TICKING, "--every", "100 ms") as process:
         last = process.stdout.readlines()[-1]
     return json.loads(last)["worst_late_ns"] / 1e3
@@ -136,7 +137,7 @@ def sockets(here, there):
 
 
 def exchange(sender, receiver):
-    """Sends a burst and waits for all its packets; returns False if one is lost."""
+    """Sends a burst and waits for all its packets. Returns False if one is lost."""
     sender.send(BURST)
     missing = len(BURST)
     while missing > 0:
@@ -147,7 +148,7 @@ def exchange(sender, receiver):
 
 
 def packet():
-    """A data packet of JetMax before any router: docs/reference/wire-format.md."""
+    """A data packet of JetMax that has not passed a router. docs/reference/wire-format.md describes it."""
     shim = struct.pack(">3sBBBBBIIQ", b"LVF", 1, 0, 0, 1, 28, 1, 0, 0)
     header = struct.pack(
         ">HHBBBBIffff", 0, 0, 0, 0, 0, 0, 0, -3.4028234663852886e38, 3.4028234663852886e38, 1500.0, 1e-5

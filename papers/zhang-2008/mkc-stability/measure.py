@@ -1,4 +1,4 @@
-"""MKC on one link: eigenvalues, conditions, and roots and iterations under random delays."""
+"""Verifies MKC on one link: eigenvalues, conditions, and roots and iterations under random delays."""
 
 from itertools import islice
 
@@ -16,7 +16,7 @@ C = 10.0
 #: Rates, gain, price and slope of EMKC with C = 10, alpha/beta = 5 and beta = 2.1.
 TWO_FLOWS = np.array([10.0, 10.0]), 2.1, 0.5, 10.0 / 20.0**2
 
-#: Prices of a load, with their derivatives.
+#: Prices as functions of the load, with their derivatives.
 PRICES = (
     (lambda load: 1 - C / load, lambda load: C / load**2),
     (lambda load: (load - C) / (2 * C), lambda _: 1 / (2 * C)),
@@ -25,14 +25,14 @@ PRICES = (
 
 
 def at_rest(kind, flows, ratio):
-    """Rates, price and slope at the equilibrium of flows with these alpha/beta."""
+    """Rates, price and slope at the equilibrium of this number of flows with these alpha/beta."""
     price, slope = PRICES[kind]
     rates = mkc.fixed_point(price, ratio, flows)
     return rates, float(price(rates.sum())), float(slope(rates.sum()))
 
 
 def equal_flows(rng):
-    """Random flows with one gain; the conditions of theorem 7 hold about as often as they fail."""
+    """Random flows with one gain. The conditions of theorem 7 hold about as often as they fail."""
     kind, flows = rng.integers(len(PRICES)), int(rng.integers(2, 21))
     ratio = C / flows * rng.uniform(0.1, 5)
     rates, price, slope = at_rest(kind, flows, ratio)
@@ -40,7 +40,7 @@ def equal_flows(rng):
 
 
 def theorem_7():
-    """Jacobian of eq 65 by differences, and final rates of its iteration, against the closed forms."""
+    """Compares the Jacobian of eq 65 by differences, and final rates of its iteration, with the closed forms."""
     rng = np.random.default_rng(RANDOM)
     flows, ratio, beta, symmetric, eigenvalues, ends = 5, 1.3, 0.3, [], [], []
     for kind, (price, _) in enumerate(PRICES):
@@ -64,7 +64,7 @@ def theorem_7():
 
 
 def iteration_returns(rng, kind, ratio, delays, system):
-    """True if a small deviation from equilibrium has shrunk at the end of the iteration of eq 61."""
+    """True if the iteration of eq 61 more than halves a small deviation from equilibrium."""
     rates, beta, *_ = system
     forward = rng.integers(0, delays[:, None])
     start = rates * (1 + 1e-6 * rng.uniform(-1, 1, rates.size))
@@ -76,7 +76,8 @@ def iteration_returns(rng, kind, ratio, delays, system):
 def systems():
     """Yields random systems at least 1 % away from the bounds: the condition, and the stability under several delays.
 
-    The first delays are one step for all flows. The equations of the first systems 10 % away are iterated, too.
+    The first delays are one step for all flows. Among systems 10 % away, the equations of the first ones are iterated,
+    too.
     """
     rng, iterated = np.random.default_rng(RANDOM), 0
     while True:
@@ -98,7 +99,7 @@ def systems():
 def corollary_3(found):
     """Shares of delays, and of systems under all of their delays, that are stable if and only if the condition holds.
 
-    The share of delays omits the first ones of each system, which are equal.
+    The share of delays omits the first delays of each system, which are equal.
     """
     single = [verdict == condition.holds for condition, stable in found for verdict in stable[1:]]
     enough = np.mean([all(stable) for condition, stable in found if condition.holds])
@@ -110,7 +111,7 @@ def corollary_3(found):
 
 
 def theorem_8(count):
-    """Theorem 8, one gain per flow: both orders of the scaling, and unstable systems that meet the condition."""
+    """Theorem 8, with one gain per flow: both orders of the scaling, and unstable systems that meet the condition."""
     rng = np.random.default_rng(RANDOM)
     symmetric, counterexamples, admitted = [], 0, 0
     while admitted < count:

@@ -1,4 +1,4 @@
-"""Losses of senders that overshoot a full link: closed forms against the equations that they solve."""
+"""Compares losses of senders that overshoot a full link in closed form with the equations that they solve."""
 
 import itertools
 
@@ -11,26 +11,26 @@ from zhang_models.overshoot import MarkedTfrc, RateAimd, ScalableTcp, Tfrc, Trac
 
 CAPACITY, RTT = 244.0, 0.06  # packets/s, s
 PIPE = CAPACITY * RTT
-ONE_A_TRIP = 1 / RTT  # packets/s: a packet more per round trip
+ONE_A_TRIP = 1 / RTT  # packets/s per second: one more packet per round trip
 LATE = np.geomspace(100.0, 1000.0, 50)  # s
 MTU = 12.0  # kb
-TRIPS = (0.0138, 0.014)  # round trips of figure 8, s
+TRIPS = (0.0138, 0.014)  # round-trip times of figure 8, s
 LINK = 1000.0  # kb/s
 
 
 def slope(times, values):
-    """Slope of a straight line through the logarithms."""
+    """Slope of a straight line through the logarithms of both."""
     return np.polyfit(np.log(times), np.log(values), 1)[0]
 
 
 def lost(law, duration, step, every=100):
-    """Losses over time by the equation of motion, against the closed form."""
+    """Losses over time by the equation of motion, compared with the closed form."""
     went = integrate_excess(law, duration, step=step, every=every)
     return Against(went.states[1:, -1], law.excess(went.times[1:]))
 
 
 def windows():
-    """Lemma 1: the recurrence per ACK against eq 14."""
+    """Lemma 1: compares the recurrence per ACK with eq 14."""
     errors = []
     for start in (10.0, PIPE, 100.0):
         law = WindowAimd(CAPACITY, start)
@@ -44,7 +44,7 @@ def windows():
 
 
 def scalable():
-    """Lemma 4, with packets counted per ACK: each ACK permits one packet, plus the growth of the window."""
+    """Lemma 4, with packets counted per ACK. Each ACK permits one packet, plus the growth of the window."""
     law = ScalableTcp(CAPACITY, PIPE)
     seconds = 20
     after = law.windows_per_ack(round(CAPACITY * seconds))
@@ -83,7 +83,7 @@ def quotient(law, h=1e-4):
 
 
 def marked():
-    """Lemma 6, with equilibrium, slope and boundary from the map itself."""
+    """Lemma 6, with equilibrium, slope and boundary computed from the map itself."""
     rests, slopes = [], []
     for omega in (300.0, 800.0, 1200.0):
         law = map_of(omega)
@@ -100,7 +100,7 @@ def marked():
 
 
 def settles():
-    """Figure 8(a): the orbit from 1 % away changes sides at each step and converges."""
+    """Figure 8(a): verifies that the orbit from 1 % away changes sides at each step and converges."""
     law = map_of(MTU / TRIPS[0])
     away = law.orbit(1.01 * law.rest, 1000) - law.rest
     decays = (away[1:] * away[:-1] < 0).all() and (np.diff(np.abs(away)[::2]) < 0).all() and abs(away[-1]) < 0.1
@@ -108,7 +108,7 @@ def settles():
 
 
 def diverges():
-    """Figure 8(b): the orbit from 0.2 % away leaves the rates for which the map is defined."""
+    """Figure 8(b): verifies that the orbit from 0.2 % away leaves the rates for which the map is defined."""
     law = map_of(MTU / TRIPS[1])
     return {
         "fixed_point_kbps": law.rest,
@@ -148,7 +148,7 @@ def measure(figure):
 
 
 def follows(law):
-    """Slope of the losses by the equation of TFRC."""
+    """Slope of late losses by the equation of TFRC."""
     went = integrate_excess(law, 100.0, step=0.01, every=100)
     late = went.times >= 10
     return slope(went.times[late], went.states[late, -1])

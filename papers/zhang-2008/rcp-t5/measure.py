@@ -1,4 +1,4 @@
-"""RCP when many flows join at once, with a buffer of one bandwidth-delay product."""
+"""Measures RCP when many flows join at once, with a buffer of one bandwidth-delay product."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ from levelflow.reproduce.verdict import Noted, Seeds
 
 LINK = "R1->R2"
 BURST = (30.0, 35.0)  # s
-BATCHES = [(10.0 * k, 10.0 * k + 10.0) for k in range(1, 10)]  # without the first batch, which arrives at an empty link
+BATCHES = [(10.0 * k, 10.0 * k + 10.0) for k in range(1, 10)]  # without the first batch, which finds an empty link
 
 
 def losses(links):

@@ -1,4 +1,4 @@
-"""Lemmas 8 to 12 and theorems 5 and 6: classes of matrices that are stable if rho(A) < 1."""
+"""Verifies lemmas 8 to 12 and theorems 5 and 6: classes of matrices that are stable if rho(A) < 1."""
 
 import numpy as np
 
@@ -13,11 +13,11 @@ CLASSES = ("N", "DN", "P", "DP", "R", "DR")
 INCLUSIONS = (("N", "DN"), ("DN", "DR"), ("N", "R"), ("R", "DR"), ("P", "DP"), ("DP", "DR"))
 REDUCIBLE = [[0.5, 1.0], [0.0, 0.5]]
 SIZES = range(2, 7)
-MEMBERS, QUICK_MEMBERS = 100, 40  # of a class and size
+MEMBERS, QUICK_MEMBERS = 100, 40  # matrices per class and size
 
 
 def members(name, rng, count):
-    """Members of each size, half of them with rho(A) below 1 and half above."""
+    """Members of each size. Half of them have rho(A) below 1, and half above."""
     for size in SIZES:
         drawn = [random_member(name, size, rng) for _ in range(count)]
         below = np.arange(count) % 2 == 0
@@ -27,7 +27,7 @@ def members(name, rng, count):
 
 
 def iff(name, rng, count):
-    """True if each member is stable under all draws exactly if rho(A) < 1."""
+    """True if, for each member, stability under all draws is equivalent to rho(A) < 1."""
     outcomes = []
     for matrices, below in members(name, rng, count):
         delays = rng.integers(1, 31, (len(matrices), 21, matrices.shape[-1]))
@@ -37,13 +37,13 @@ def iff(name, rng, count):
 
 
 def radial(rng, count):
-    """||A||_2 = rho(A) for normal matrices (eq 52)."""
+    """True if ||A||_2 = rho(A) for normal matrices (eq 52)."""
     every = [matrix for matrices, _ in members("N", rng, count) for matrix in matrices]
     return all(abs(norm(matrix) / spectral_radius(matrix) - 1) <= 1e-9 for matrix in every)
 
 
 def included(rng, count):
-    """True, per inclusion, if each sample of the inner class belongs to the outer one; general matrices included."""
+    """True, per inclusion, if each sample of the inner class belongs to the outer. Samples include general matrices."""
     samples = [random_member(name, size, rng) for name in CLASSES for size in SIZES for _ in range(count)]
     samples += [rng.normal(size=(2, 2)) for _ in range(20)]
     found = [{name for name, member in classify(sample).items() if member.holds} for sample in samples]

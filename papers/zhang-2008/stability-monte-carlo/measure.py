@@ -1,4 +1,4 @@
-"""Figures 12 and 13: norms of random matrices and their stability under random delays."""
+"""Measures figures 12 and 13: norms of random matrices and their stability under random delays."""
 
 from levelflow.reproduce import over_seeds
 from levelflow.theory.pictures import norms

@@ -1,4 +1,4 @@
-"""Chapter IV: norms that prove stability under delay, tested on random matrices and delays."""
+"""Verifies chapter IV: norms that prove stability under delay, tested on random matrices and delays."""
 
 import numpy as np
 
@@ -33,7 +33,7 @@ def to_norm(batch, values, level=0.99):
 
 
 def ways_and_trips(rng, count):
-    """Lemma 7: the share of systems on which the verdicts for directional and for round-trip delays agree."""
+    """Lemma 7: the share of systems with the same verdict for directional and for round-trip delays."""
     agree = []
     for size in range(2, 7):
         for matrix in matrices(rng, size, count):
@@ -44,7 +44,7 @@ def ways_and_trips(rng, count):
 
 
 def asynchronous(rng, count):
-    """Section IV.2.2: delays that change in each step; eq 37; a matrix that is stable under diagonal delays only."""
+    """Section IV.2.2: delays that change in each step, eq 37, and a matrix stable under diagonal delays only."""
     drawn = [rng.normal(size=(size, size)) for size in rng.integers(2, 11, count)]
     drawn = [matrix * rng.uniform(0.5, 0.95) / absolute_radius(matrix).upper for matrix in drawn]
     bounds = [absolute_radius(matrix) for matrix in drawn]
@@ -61,7 +61,7 @@ def asynchronous(rng, count):
 
 
 def dies_out(rng, drawn, bounds, longest=8, steps=2000):
-    """True if each system converges while its delays D_ij(n) are drawn anew in each step."""
+    """True if each system converges. The delays D_ij(n) are drawn anew in each step."""
     padded, weights = np.zeros((len(drawn), 10, 10)), np.zeros((len(drawn), 10))
     for k, (matrix, bound) in enumerate(zip(drawn, bounds, strict=True)):
         padded[k, : len(matrix), : len(matrix)] = matrix
@@ -77,7 +77,7 @@ def dies_out(rng, drawn, bounds, longest=8, steps=2000):
 
 
 def symmetric(rng, every):
-    """Theorem 1: the largest root of `every` matrices of all sizes, with 50 draws of delays each."""
+    """Theorem 1: the largest root of `every` matrices of all sizes together, with 50 draws of delays each."""
     largest = []
     for size, part in zip(SIZES, np.array_split(np.arange(every), len(SIZES)), strict=True):
         count = part.size
@@ -93,7 +93,7 @@ def norm_2(batch):
 
 
 def monotonic(rng, each):
-    """Theorem 2: counterexamples for four norms, and, per norm, True if rho(A) is below it."""
+    """Theorem 2: counterexamples for four norms. Per norm, True if rho(A) is below it."""
     count, below = 0, []
     for order in (1, 2, np.inf, "weighted"):
         for size in SIZES:
@@ -111,12 +111,12 @@ def monotonic(rng, each):
 
 
 def induced(rng, count=200, steps=3000):
-    """Theorem 3: the largest ||W A x|| / ||W x|| that power iteration finds is ||W A W^-1||_2."""
+    """Theorem 3: the largest ||W A x|| / ||W x|| by power iteration is ||W A W^-1||_2."""
     sizes = rng.integers(2, 7, count)
     drawn, pulls, x = [], np.zeros((count, 6, 6)), np.zeros((count, 6, 1))
     for size, pull, start in zip(sizes, pulls, x, strict=True):
         matrix, w = rng.normal(size=(size, size)), np.exp(rng.normal(size=size))
-        # Its eigenvalues are squares of the ratio.
+        # The eigenvalues of the pull are squares of the ratio.
         pull[:size, :size] = matrix.T * w**2 @ matrix / (w**2)[:, None]
         start[:size, 0] = rng.normal(size=size)
         drawn.append((matrix, w))
@@ -131,7 +131,7 @@ def induced(rng, count=200, steps=3000):
 
 
 def ordering(rng, count):
-    """Theorem 4: rho(A) <= ||A||_s <= rho(|A|), equal on the right for matrices without negative elements."""
+    """Theorem 4: rho(A) <= ||A||_s <= rho(|A|). The right two are equal for matrices without negative elements."""
     over, under, apart = [], [], []
     for size in MORE_SIZES:
         batch = matrices(rng, size, count)
@@ -149,7 +149,7 @@ def ordering(rng, count):
 
 def measure(figure):
     rng = np.random.default_rng(RANDOM)
-    many, some = figure.draws(100, quick=40), figure.draws(50, quick=20)  # matrices of each size
+    many, some = figure.draws(100, quick=40), figure.draws(50, quick=20)  # number of matrices of each size
     spectral = (to_norm(batch, norm_2(batch)) for batch in (matrices(rng, size, many) for size in SIZES))
     best = (to_norm(batch, scaled_norms(batch), 0.999) for batch in (matrices(rng, n, some) for n in MORE_SIZES))
     return {

@@ -1,4 +1,4 @@
-"""Figures 3 to 7: overshoot of TCP."""
+"""Measures figures 3 to 7: overshoot of TCP."""
 
 import numpy as np
 
@@ -7,7 +7,7 @@ from levelflow.reproduce.drawing import draw_expected
 from zhang_models.overshoot import WindowAimd, immediate_aimd
 
 SLOW, FAST = 0.2e6, 2e6  # bit/s
-PACKET = 1040 * 8  # bits, figures 5 to 7
+PACKET = 1040 * 8  # bits in figures 5 to 7
 RTT = 0.06 + PACKET / FAST
 FULL = FAST * RTT / PACKET  # the window that fills the link, packets
 SETTLED = (10, 100)
@@ -57,7 +57,7 @@ def two(figure):
 
 
 def immediate():
-    """Two users with immediate feedback, from an unfair start; rates by user and step."""
+    """Rates of two users with immediate feedback, from an unfair start, by user and step."""
     return immediate_aimd([0.1 * SLOW, 0.8 * SLOW], SLOW, 0.01 * SLOW, 999).T
 
 
@@ -70,7 +70,7 @@ def rates(result):
 
 
 def unfairness(x):
-    """Median of the larger over the smaller rate in the last nine tenths of the run, at times with traffic."""
+    """Median of the larger divided by the smaller rate in the last nine tenths of the run, at times with traffic."""
     x = x[:, x.shape[1] // 10 :]
     x = x[:, x.max(axis=0) > 0]
     with np.errstate(divide="ignore"):
@@ -87,14 +87,14 @@ def when_full(result):
 
 
 def error_of_eq_14(result):
-    """Root mean square of W over eq 14, less 1."""
+    """Root mean square relative error of W, compared with eq 14."""
     t, w = windows(result)
     after = t >= when_full(result)
     return float(np.sqrt(np.mean((w[after] / eq_14(t[after]) - 1) ** 2)))
 
 
 def eq_14(t):
-    """W(t) = sqrt(2 C t + W0^2) from the moment the link is full."""
+    """W(t) = sqrt(2 C t + W0^2), from the moment at which the link is full."""
     return WindowAimd(FAST / PACKET, FULL).windows(t - t[0])
 
 
@@ -103,7 +103,7 @@ def steady(result, start, end):
 
 
 def seconds(result):
-    """Times and rates of 1 s bins."""
+    """Times and rates of bins of 1 s."""
     t, rate = sent(result, "x1", (0, 100))
     return t.reshape(-1, 10)[:, -1], rate.reshape(-1, 10).mean(axis=1)
 

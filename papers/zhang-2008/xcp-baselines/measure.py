@@ -1,4 +1,4 @@
-"""XCP on T1, T2 and T4."""
+"""Measures XCP on T1, T2 and T4."""
 
 import numpy as np
 
@@ -11,12 +11,12 @@ FAST = [f"x{i}" for i in range(1, 100)]
 FOUR = ("x1", "x2", "x3", "x4")
 JOIN, END = 5.0, 150.0  # s
 FAIR = {"T1": 5e6, "T2": 0.1e6, "T4": 10e6}  # bit/s
-CALM = (30.0, 60.0)  # s: x2 of T1 has joined, the link is full
-JOINED, T4_END = 90.0, 400.0  # s: x4 joins
-LAST = 300.0  # s: start of the window for the means at which the rates settle
+CALM = (30.0, 60.0)  # s: x2 of T1 has joined and the link is full
+JOINED, T4_END = 90.0, 400.0  # s: x4 joins, and the run ends
+LAST = 300.0  # s: start of the window of the final means
 GAMMA = 0.1
-LIMIT = "law.xcp.longest_interval", "1 s"  # of the other XCP
-# Links of the flows of T4 that cross two of them, with the flow they share the first with.
+LIMIT = "law.xcp.longest_interval", "1 s"  # parameter of the other XCP
+# Flows of T4 that cross two links: both links, and the other flow of the first link.
 CROSSED = {"x1": ("R1->R2", "R2->R4", "x2"), "x3": ("R4->R3", "R3->R1", "x4")}
 
 
@@ -33,12 +33,12 @@ def calm(result):
 
 
 def fair_after(flows, within):
-    """Seconds after the first data of x2 on T1 until both rates stay near the fair one."""
+    """Seconds after the first data of x2 on T1 until both rates stay near the fair rate."""
     return rates.time_to_fairness(flows, dict.fromkeys(PAIR, FAIR["T1"]), JOIN, within=within)
 
 
 def oscillates_for(flows):
-    """Seconds after the last join of T4 until all rates stay within a fifth of their own means, or the rest."""
+    """Seconds after the last join of T4 until all rates stay within a fifth of their own means, or until the end."""
     settled = []
     for x in FOUR:
         times, rate = rates.rate_series(flows, x, (JOINED, T4_END))
@@ -48,7 +48,7 @@ def oscillates_for(flows):
 
 
 def change(result, link, own, other):
-    """Change of a flow's rate by a link in an interval, bit/s, by section 3.5 of the XCP paper."""
+    """Change of a flow's rate by a link in an interval, bit/s. Equations are in section 3.5 of the XCP paper."""
     window = (JOINED, T4_END)
     sharing = [x for x in (own, other) if x]
     delay = sum(np.nan_to_num(series.flow_series(result.flows, x, "rtt_s", window)[1]) for x in sharing) / len(sharing)
@@ -61,7 +61,7 @@ def change(result, link, own, other):
 
 
 def switches(result, flow):
-    """Number of times per minute at which the link that grants a flow less changes."""
+    """Changes per minute of the link that grants a flow less."""
     first, second, other = CROSSED[flow]
     tighter = change(result, first, flow, other) < change(result, second, flow, None)
     return float(60.0 * np.count_nonzero(np.diff(tighter)) / (T4_END - JOINED))

@@ -10,11 +10,11 @@ Every `T` seconds the router measures the loss rate `p` and the utilisation `u`,
 
 All functions accept numbers and, element by element, arrays. `p` and `u` are fractions.
 
-The text is doubtful in three places. Eq. 164 does not regulate: any buffer with a constant `u` is an equilibrium. Below
-the target a falling `u` shrinks the buffer, and noise of variance `s^2` in `u` moves it by `-I_u T s^2` per step, as
-`E (w_n - w_{n-1}) w_n = s^2`. `damping="absolute"` uses `|u - u_before|`. Eq. 169, the gradient of eq. 170, lacks the
-factor `u - u_before` that follows from eq. 164; `gradient="full"` includes it. Training descends on the error instead
-of its square. The error has no minimum, so gains have a lower bound.
+The text is doubtful in three places. - Eq. 164 does not regulate: any buffer with a constant `u` is an equilibrium.
+Below the target, a falling `u` shrinks the buffer. Noise of variance `s^2` in `u` moves the buffer by `-I_u T s^2` per
+step, because `E (w_n - w_{n-1}) w_n = s^2`. `damping="absolute"` uses `|u - u_before|`. - Eq. 169, the gradient of eq.
+170, lacks the factor `u - u_before` that follows from eq. 164. `gradient="full"` includes this factor. - Training
+descends on the error instead of its square. The error has no minimum, so gains have a lower bound.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ Gradient = Literal["printed", "full"]
 def measured(admitted: ArrayLike, dropped: ArrayLike, capacity: float, interval: float) -> tuple[Floats, Floats]:
     """Returns the loss rate `S_2 / (S_1 + S_2)` and the utilisation `S_1 / (C T)` of a control interval.
 
-    The text prints `S_1 / (S_1 + S_2)` and `(S_1 + S_2) / (C T)`, the admitted fraction and the offered load.
+    The text prints other formulas: `S_1 / (S_1 + S_2)`, the admitted fraction, and `(S_1 + S_2) / (C T)`, the offered
+    load.
 
     Args:
         admitted: `S_1`, admitted bytes.
@@ -77,7 +78,7 @@ def loss_controller(buffer: ArrayLike, loss: ArrayLike, target: float, gain: Arr
 def utilisation_controller(
     buffer: ArrayLike, utilisation: ArrayLike, target: float, gain: ArrayLike, interval: float, factor: ArrayLike = 1.0
 ) -> Floats:
-    """Returns the next `b_u`, packets: eq. 163, or eq. 164 with a factor from `damping_factor`.
+    """Returns the next `b_u`, packets: by eq. 163, or by eq. 164 with a factor from `damping_factor`.
 
     >>> utilisation_controller(100.0, 0.9, 0.95, 3000.0, 0.2).round(9)
     np.float64(130.0)
@@ -102,8 +103,8 @@ def damping_factor(utilisation: ArrayLike, before: ArrayLike, damping: Damping) 
 def utilisation_gradient(after: ArrayLike, target: float, interval: float, factor: ArrayLike = 1.0) -> Floats:
     """Returns `dF_u/dI_u`: eq. 169 as printed or, with the damping factor, the derivative for eq. 164.
 
-    `F_u` is the distance of the buffer that was set from the buffer for a target of `u(n+1)`, the utilisation that
-    resulted: `I T factor (u(n+1) - u*)`.
+    `F_u` is `I T factor (u(n+1) - u*)`. This is the distance between the buffer that was set and the buffer for a
+    target of `u(n+1)`, the utilisation that resulted.
 
     Args:
         after: `u(n+1)`, the utilisation with the buffer.
@@ -122,7 +123,7 @@ def loss_gradient(after: ArrayLike, target: float, interval: float) -> Floats:
 
 @explained
 def trained(gain: ArrayLike, gradient: ArrayLike, step: float = 1.0, least: float = 1.0) -> Floats:
-    """Returns the next gain, eq. 168; at least `least`.
+    """Returns the next gain by eq. 168, at least `least`.
 
     >>> trained([3000.0, 2.0], [10.0, 10.0]).tolist()
     [2990.0, 1.0]
@@ -135,16 +136,16 @@ class Settings:
     """Settings of an ABS router.
 
     Attributes:
-        utilisation: `u*`; without it, there is no `b_u`.
-        loss: `p*`; without it, there is no `b_p`.
+        utilisation: `u*`; None for a router without `b_u`.
+        loss: `p*`; None for a router without `b_p`.
         interval: `T`, s.
         gain: initial `I_u` and `I_p`, packets/s.
         damping: damping of the utilisation controller.
-        training: training of the gains, with `p` and `u` as fractions or in per cent. With fractions, a step moves a
-            gain by at most `T`, which is negligible against 3000.
+        training: training of the gains, with `p` and `u` as fractions or in per cent. With fractions, a step changes a
+            gain by at most `T`, which is negligible compared with 3000.
         gradient: gradient used in training.
         step: step size of training, gamma.
-        largest: upper limit on buffers, packets; the lower limit is 1. Both `b_u` and `b_p` are clipped to this range.
+        largest: upper limit on buffers, packets. The lower limit is 1. Both `b_u` and `b_p` are clipped to this range.
 
     Raises:
         ParameterError: if there is no target, or a number or word is not allowed.
@@ -178,14 +179,14 @@ class Settings:
 
 
 class State(NamedTuple):
-    """State of an ABS router; numbers or arrays of one shape.
+    """State of an ABS router: numbers, or arrays of one shape.
 
     Attributes:
         buffer_u: `b_u`, packets.
         buffer_p: `b_p`, packets.
         gain_u: `I_u`, packets/s.
         gain_p: `I_p`, packets/s.
-        utilisation: utilisation in the last interval; NaN before the first.
+        utilisation: utilisation in the last interval; NaN before the first interval.
         factor: damping factor of the utilisation controller in the last interval.
     """
 
@@ -218,9 +219,11 @@ def size(settings: Settings, state: State) -> Floats:
 
 @explained
 def update(settings: Settings, state: State, utilisation: ArrayLike, loss: ArrayLike) -> State:
-    """Returns the state after an interval: trains the gains on the effect of the last buffer, then sets the next one.
+    """Returns the state after an interval: trains the gains on the effect of the last buffer, then sets the next
+    buffer.
 
-    In the first interval there is no last buffer, so gains are not trained. A damped controller then keeps its buffer.
+    In the first interval, gains are not trained, because there is no last buffer. A damped controller keeps its buffer
+    in this interval.
 
     Args:
         settings: settings of the router.
@@ -287,10 +290,10 @@ class Plant:
 
 
 class Run(NamedTuple):
-    """History of a router; the first axis is the interval, the others are those of the initial buffers.
+    """History of a router. The first axis is the interval. The other axes are those of the initial buffers.
 
     Attributes:
-        buffers: the initial buffer, then the one set in each interval, packets.
+        buffers: initial buffer, then the buffer set in each interval, packets.
         utilisations: measured utilisations.
         losses: measured loss rates.
         gains_u: `I_u`, packets/s.
@@ -306,14 +309,14 @@ class Run(NamedTuple):
 
 @explained
 def run(settings: Settings, plant: Plant, buffer: ArrayLike, steps: int, seed: int = 1) -> Run:
-    """Runs a router that sizes its buffer for some intervals; the plant starts at equilibrium with the initial buffer.
+    """Runs a router that sizes its buffer. The plant starts at equilibrium with the initial buffer.
 
     Args:
         settings: settings of the router.
         plant: model of the traffic.
         buffer: initial buffer, packets; an array gives one independent run per element.
         steps: number of intervals.
-        seed: of the noise.
+        seed: seed of the noise.
 
     Raises:
         ParameterError: if a buffer is below 1 or above the upper limit, or there is no interval.

@@ -15,12 +15,12 @@ from zhang_models.windows import READINGS, Windows, simulate
 if TYPE_CHECKING:
     from matplotlib.figure import FigureBase
 
-#: Comparison of section VII.3.2: capacity in bit/s, and the target loss rate.
+#: Comparison of section VII.3.2: capacity, bit/s, and target loss rate.
 CAPACITY, LOSS = 10e6, 0.02
 FLOWS = np.geomspace(2, 1024, 60)
 CAPACITIES = np.geomspace(1e6, 1e10, 60)
 FEW = 16
-#: Theorem 19: buffers in packets, and the loss probability of windows that do not react to losses.
+#: Theorem 19: buffers, packets, and loss probability of windows that do not react to losses.
 BUFFERS, CHANCE = (0, 1, 4, 16, 32, 64, 128, 256, 512, 1024), 0.003
 
 WAYS: tuple[tuple[Damping, str], ...] = (
@@ -37,7 +37,7 @@ def loss_against_buffer(flows: int = 10, capacity: int = 300, canvas: FigureBase
     Args:
         flows: number of flows.
         capacity: packets per round.
-        canvas: an empty figure to draw on; a new one by default.
+        canvas: an empty figure to draw on. By default, a new figure.
 
     >>> figure = loss_against_buffer(2, 20)
     """
@@ -58,7 +58,7 @@ def damping(canvas: FigureBase | None = None) -> FigureBase:
     """Draws the buffer of ABS's utilisation controller on a noisy plant for each damping (eq. 163 and 164).
 
     Args:
-        canvas: an empty figure to draw on; a new one by default.
+        canvas: an empty figure to draw on. By default, a new figure.
 
     >>> figure = damping()
     """
@@ -80,7 +80,7 @@ def training(canvas: FigureBase | None = None) -> FigureBase:
     """Draws the gains of ABS in training (eq. 168 to 171), with loss and utilisation as fractions and in per cent.
 
     Args:
-        canvas: an empty figure to draw on; a new one by default.
+        canvas: an empty figure to draw on. By default, a new figure.
 
     >>> [axes.get_ylabel() for axes in training().axes]
     ['gain (packets/s)', 'buffer (packets)']

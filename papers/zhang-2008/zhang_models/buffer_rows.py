@@ -1,7 +1,7 @@
-"""Tables I, II and III of Zhang 2008, chapter VII, whose values the text lacks: rows and buffer-sizing algorithms.
+"""Rows and buffer-sizing algorithms of tables I, II and III of Zhang 2008, chapter VII.
 
-`python -m experiments.buffer_tables` prints them. The entries abs-table1-b100 to abs-table3 use the same runs to check
-the statements of the text about the tables.
+The text lacks the values of these tables; `python -m experiments.buffer_tables` prints our values. The entries
+abs-table1-b100 to abs-table3 use the same runs to check the statements of the text about the tables.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ if TYPE_CHECKING:
 TARGETS = Targets(0.98, 0.02)
 #: Number of flows of table III; capacity of table II, Mb/s.
 FLOWS, CAPACITY = 16, 10
-#: Duration of runs with a fixed buffer, and with a buffer-sizing algorithm, which first has to converge, s.
+#: Duration of runs with a fixed buffer, and of runs with a buffer-sizing algorithm, which first has to converge, s.
 SECONDS = (400, 1000)
-#: Number of flows from which runs are longer, since queueing extends round trips to up to 10 s. Then the longer
-#: durations, s.
+#: Number of flows from which runs are longer, because queueing extends round trips to up to 10 s. The longer durations,
+#: s.
 CROWD, CROWD_SECONDS = 256, (2000, 4000)
 #: Durations of table III, s: on slow links, and on links of at least `FAST` Mb/s.
 SLOW_SECONDS, FAST, FAST_SECONDS = (200, 400), 64, (100, 300)
 
-#: Table I: 20 flows at 10 Mb/s, REM with a target of 50 packets, and buffers above and below that target.
+#: Table I: number of flows; capacity, Mb/s; target of REM, packets; buffers above and below the target, packets.
 REM_FLOWS, REM_CAPACITY, REM_TARGET, REM_BUFFERS = 20, 10, 50, (100, 10)
 REM_SECONDS = 200.0
 REM_PACKET, REM_RTT = "1000 B", {"uniform": ["40 ms", "60 ms"]}
-#: The TCP variants of table I.
+#: TCP variants of table I.
 REM_VARIANTS = tuple(name for name in LINUX_2_6_16 if name != "TCP-LP")
 
 
@@ -56,13 +56,13 @@ class Row(NamedTuple):
 
 
 def second() -> list[Row]:
-    """Rows of table II: buffers against the number of flows."""
+    """Rows of table II, with the number of flows as parameter."""
     counts = [2**i for i in range(1, 11)]
     return [Row(n, CAPACITY, *(CROWD_SECONDS if n >= CROWD else SECONDS)) for n in counts]
 
 
 def third() -> list[Row]:
-    """Rows of table III: buffers against capacity."""
+    """Rows of table III, with the capacity as parameter."""
     return [Row(FLOWS, c, *(FAST_SECONDS if c >= FAST else SLOW_SECONDS)) for c in (2**i for i in range(11))]
 
 
@@ -88,7 +88,7 @@ def network(row: Row, seconds: float) -> Scenario:
 def measure(
     row: Row, runs: Runs, seeds: Sequence[int], names: Collection[str] = (), gain: float | None = None
 ) -> dict[str, Line]:
-    """Measures every buffer of a row, or only the named ones, by name; the best fixed buffer is last."""
+    """Measures every buffer of a row by name, or only the buffers in `names`. The best fixed buffer is last."""
 
     def chosen(buffers: Mapping[str, object]) -> dict[str, object]:
         return {name: buffer for name, buffer in buffers.items() if not names or name in names}
@@ -102,7 +102,7 @@ def measure(
 
 
 def meets(used: Use, targets: Targets = TARGETS) -> bool:
-    """True if utilisation and loss both meet their targets with tolerance, and at least one of them binds.
+    """True if utilisation and loss meet their targets with tolerance, and no smaller buffer would suffice.
 
     >>> from levelflow.measure.utilisation import Use
     >>> [meets(Use(u, p, 0, 0, 0)) for u, p in ((0.975, 0.004), (1.0, 0.021), (1.0, 0.01), (0.96, 0.02))]
@@ -112,7 +112,7 @@ def meets(used: Use, targets: Targets = TARGETS) -> bool:
 
 
 def rem(buffer: int, variant: str, **words: Any) -> Scenario:
-    """Returns a run of table I; `words` override keys of its flow, such as `law` and `packet`."""
+    """Returns a run of table I. `words` override keys of its flow, such as `law` and `packet`."""
     network = single_bottleneck(REM_CAPACITY, f"{buffer} packets", REM_SECONDS, "20 ms")
     network.set("link.1.queue", {"rem": {"target": f"{REM_TARGET} packets"}})
     law = marking(LINUX_2_6_16[variant], delayed_ack=True)

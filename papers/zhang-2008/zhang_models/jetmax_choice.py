@@ -5,12 +5,12 @@
 
 Senders decrease at once. An increase is first proposed: the loads `u+` and `y+` include proposed rates. The rate
 increases when no link of the path has `p+` above 0. A flow moves to the link with the largest `p+` on its path. Among
-links with `p+` near 0, a flow near equilibrium moves to the one with the smallest `g+` (135, 136). In both cases it
-moves only if the new link has a smaller `g+` than its bottleneck. For a link without responsive flows, `g+` is the rate
-that this flow would get. Feedback is immediate. In each step only a random half of the flows may move.
+links with `p+` near 0, a flow near equilibrium moves to the link with the smallest `g+` (135, 136). In both cases, the
+flow moves only if the new link has a smaller `g+` than its bottleneck. For a link without responsive flows, `g+` is the
+rate that this flow would get. Feedback is immediate. In each step, only a random half of the flows may move.
 
-Without proposals, rates follow a `g` that is already about to change, and flows move in circles. If all flows may move
-at once, one or two networks in 1000 of 50 flows over 10 links still do not converge.
+Without proposals, rates follow a `g` that is about to change, and flows move in circles. If all flows may move at once,
+one or two of 1000 networks (50 flows over 10 links) still do not converge.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from levelflow.theory.laws import emkc
 from levelflow.theory.networks.routes import Routes, crossing_matrix, read_capacities
 from levelflow.theory.validate import explained, read_each, read_number
 
-#: Largest price that counts as 0. Such a price approves proposals. Otherwise, loads that still decrease would block all
-#: increases. A flow whose proposal is rejected receives a price that does not count as 0, so it cannot wait for ever.
+#: Largest price that counts as 0. Such a price approves proposals. Without this tolerance, loads that still decrease
+#: would block all increases. A flow whose proposal is rejected receives a larger price, so it cannot wait for ever.
 ZERO = 1e-3
-#: Largest relative change of a rate in equilibrium.
+#: Largest relative change of a rate at equilibrium.
 STILL = 1e-13
 #: Smallest rate, relative to the smallest target.
 LEAST = 1e-9
@@ -67,14 +67,14 @@ def settle(
     """Iterates JetMax until nothing changes.
 
     Args:
-        routes: per flow, the indices of the links that it crosses; a link that is crossed twice counts twice.
+        routes: per flow, the indices of the links that it crosses. A link that the flow crosses twice counts twice.
         targets: `gamma C`, per link, above 0.
         start: rates, per flow, above 0.
-        tau: gain, at most 1, so that no rate becomes negative.
+        tau: gain, at most 1; no rate then becomes negative.
         near: largest relative distance of a rate from `g` that counts as equilibrium.
-        zero: prices up to this size count as 0.
+        zero: largest size of a price that counts as 0.
         ready: fraction of the flows that may move in a step, at most 1.
-        most: limit on the number of steps.
+        most: largest number of steps.
         seed: seed of the random choice of flows that may move.
 
     Raises:
@@ -123,7 +123,7 @@ def _shares(crossings: Floats, proposed: Floats, load: Floats, target: Floats, c
 
 
 def _move(elsewhere: Floats, price: Floats, share: Floats, chosen: Ints, rate: Floats, near: float) -> Ints:
-    """Returns the bottleneck to which each flow would move; `elsewhere` is -inf at links that it does not cross."""
+    """Returns the bottleneck to which each flow would move. `elsewhere` is -inf at links that a flow does not cross."""
     who = np.arange(chosen.size)
     largest = price + elsewhere
     among = largest == largest.max(axis=1, keepdims=True)

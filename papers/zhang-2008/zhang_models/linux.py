@@ -1,13 +1,14 @@
-"""Flows and users of Zhang 2008, chapter VII: the TCP variants of Linux 2.6.16, and sessions of short transfers."""
+"""Flows and users of Zhang 2008, chapter VII: TCP variants of Linux 2.6.16, and sessions of short transfers."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-#: The TCP variants of Linux 2.6.16 by their names in the text: a law, and the parameters in which that kernel differs
-#: from our defaults. Its Scalable TCP grew 1/50 of a packet per ACK to compensate for delayed ACKs. Our receivers ACK
-#: each packet, so 1/100 stays. In table I ACKs are delayed, but windows are too small for a difference.
+#: TCP variants of Linux 2.6.16 by their names in the text: a law, and the parameters that differ in that kernel from
+#: our defaults. Scalable TCP of that kernel grew by 1/50 of a packet per ACK, to compensate for delayed ACKs. Our
+#: receivers acknowledge each packet, so we keep 1/100. In table I, ACKs are delayed, but windows are too small for a
+#: difference.
 LINUX_2_6_16: dict[str, dict[str, dict[str, Any]]] = {
     "Reno": {"newreno": {}},
     "BIC": {"bic": {"search": 4, "s_max": 16, "s_min": 0.2, "cut": 0.2, "initial_ssthresh": 100}},
@@ -19,7 +20,7 @@ LINUX_2_6_16: dict[str, dict[str, dict[str, Any]]] = {
     "TCP-LP": {"lp": {}},
 }
 
-#: A user of section VII.3.4; objects of a page start at once, not 10 ms apart.
+#: A user of section VII.3.4. The objects of a page start at the same time, not 10 ms apart as by default.
 SESSION = {
     "pages": {"uniform": [10, 2000]},
     "objects": {"uniform": [1, 5]},
@@ -29,5 +30,5 @@ OBJECT = {"pareto": {"mean": "10 kB", "shape": 1.2}}
 
 
 def marking(law: Mapping[str, Mapping[str, Any]], **words: Any) -> dict[str, dict[str, Any]]:
-    """Returns the law with ECN and with these parameters."""
+    """Returns the law with ECN and with the given parameters."""
     return {name: {**params, "ecn": True, **words} for name, params in law.items()}

@@ -24,12 +24,13 @@ from levelflow.theory.errors import ParameterError
 from levelflow.theory.validate import explained, not_negative, positive, share, whole
 from zhang_models.markov import read_moves, stationary
 
-#: Limits on the model of an unlimited queue: probability of queues longer than the model, and number of states.
+#: Limits on the model of an unlimited queue: probability of queues longer than the model; number of states.
 CUT, MOST_STATES = 1e-14, 400_000
 
 
 def tcp_loss(flows: ArrayLike, pipe: ArrayLike, buffer: ArrayLike) -> Floats:
-    """Returns the loss rate of TCP flows, eq. 159: one packet per `3 W^2 / 8` of each flow, `W = (C R + b) / N`.
+    """Returns the loss rate of TCP flows, eq. 159: each flow loses one of `3 W^2 / 8` packets, with `W = (C R + b) /
+    N`.
 
     Args:
         flows: `N`.
@@ -55,7 +56,7 @@ def satellite_tcp_loss(flows: ArrayLike, pipe: ArrayLike, buffer: ArrayLike) -> 
 
 @dataclass(frozen=True, eq=False)
 class Arrivals:
-    """Arrivals per slot from a Markov chain, a discrete batch Markovian arrival process.
+    """Arrivals per slot from a Markov chain (discrete batch Markovian arrival process).
 
     Attributes:
         moves: transition probabilities of the chain, from row to column.
@@ -63,7 +64,8 @@ class Arrivals:
 
     Raises:
         ChainError: if the probabilities are not valid.
-        ParameterError: if a number of packets is not whole or is negative, there is not one per state, or all are 0.
+        ParameterError: if a number of packets is not whole or is negative, there is not one number per state, or all
+            are 0.
     """
 
     moves: csr_array
@@ -103,7 +105,8 @@ def interrupted_bernoulli(sources: int, on: float, off: float) -> Arrivals:
     whole(1, sources=sources)
     positive(on=on, off=off)
     share(on=on, off=off)
-    # Generating function of the sources that are on in the next slot: n are on and may turn off, others may turn on.
+    # Generating function of the number of sources that are on in the next slot: `n` are on and may turn off, the others
+    # may turn on.
     moves = np.zeros((sources + 1, sources + 1))
     for n, row in enumerate(moves):
         chances = polymul(polypow((off, 1 - off), n), polypow((1 - on, on), sources - n))
@@ -112,11 +115,11 @@ def interrupted_bernoulli(sources: int, on: float, off: float) -> Arrivals:
 
 
 class Queue(NamedTuple):
-    """A queue with arrivals from a chain, in its stationary distribution.
+    """Queue with arrivals from a chain, in its stationary distribution.
 
     Attributes:
-        law: probability of a queue length after a slot (rows, 0 to the buffer) and a state of the chain in the slot
-            (columns).
+        law: probability of a queue length after a slot (rows, from 0 to the buffer) and of a state of the chain in the
+            slot (columns).
         loss: fraction of packets lost.
         residual: error of the distribution, as in `Stationary`.
     """
@@ -130,12 +133,13 @@ class Queue(NamedTuple):
 def queue(arrivals: Arrivals, buffer: int, service: int = 1) -> Queue:
     """Returns the stationary distribution and the loss rate of a queue.
 
-    In each slot, packets arrive and `service` of them leave. Of the rest, the excess over the buffer is lost: eq. 155.
+    In each slot, packets arrive, and `service` packets leave. If more packets than the buffer remain, the excess is
+    lost (eq. 155).
 
     Args:
         arrivals: the arrival process.
-        buffer: `b`, packets: room in addition to those that leave in the slot.
-        service: packets per slot.
+        buffer: `b`, packets: room in addition to the packets that leave in the slot.
+        service: number of packets that leave per slot.
 
     Raises:
         ParameterError: if the buffer is not whole or is negative, or the service is below 1.
@@ -164,13 +168,14 @@ def queue(arrivals: Arrivals, buffer: int, service: int = 1) -> Queue:
 
 @explained
 def interrupted_bernoulli_loss(sources: int, on: float, off: float, places: int) -> float:
-    """Returns the fraction of cells lost: eq. 153, divided by the mean number of arrivals instead of queued cells.
+    """Returns the fraction of cells lost: eq. 153, but divided by the mean number of arriving cells instead of queued
+    cells.
 
     Args:
         sources: number of sources.
         on: probability that an off source turns on.
         off: probability that an on source turns off.
-        places: `b`, cells, including the one that leaves at the end of the slot.
+        places: `b`, cells, including the cell that leaves at the end of the slot.
 
     Raises:
         ParameterError: if a number is not allowed.
@@ -187,14 +192,14 @@ def loss_from_unlimited(arrivals: Arrivals, buffer: int) -> float:
     """Returns the loss rate of a queue from the length distribution of an unlimited queue, eq. 158.
 
     One packet leaves per slot. The result is exact if only one state has no arrivals, or if all such states have the
-    same transitions, as with on-off sources. It is approximate otherwise.
+    same transitions, as with on-off sources. Otherwise the result is approximate.
 
     Args:
         arrivals: the arrival process, with a mean below one packet per slot.
         buffer: `b`, packets.
 
     Raises:
-        ParameterError: if the load is not below 1, or packets arrive in every state, so that the formula divides by 0.
+        ParameterError: if the load is not below 1, or packets arrive in every state. The formula then divides by 0.
 
     >>> arrivals = interrupted_bernoulli(4, 0.02, 0.2)
     >>> abs(loss_from_unlimited(arrivals, 8) / queue(arrivals, 8).loss - 1) < 1e-9
@@ -212,7 +217,7 @@ def loss_from_unlimited(arrivals: Arrivals, buffer: int) -> float:
 
 
 def _unlimited(arrivals: Arrivals, buffer: int) -> Floats:
-    """Returns the distribution of a queue whose limit is so large that the queue is hardly ever full."""
+    """Returns the distribution of a queue with a limit so large that the queue is hardly ever full."""
     longest = 2 * (buffer + int(arrivals.packets.max()) + 10)
     while longest * arrivals.packets.size < MOST_STATES:
         law = queue(arrivals, longest).law

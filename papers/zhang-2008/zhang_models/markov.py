@@ -14,20 +14,20 @@ from levelflow.theory.arrays import Floats, Ints
 from levelflow.theory.errors import TheoryError
 from levelflow.theory.validate import explained, whole
 
-#: Tolerance of a row's sum of probabilities, which should be 1.
+#: Tolerance for the sum of probabilities in a row, which should be 1.
 ROUNDING = 1e-9
-#: Number of states up to which a step with a dense matrix is faster than with a sparse one.
+#: Largest number of states for which a step with a dense matrix is faster than with a sparse matrix.
 DENSE = 250
-#: Number of steps after which the most probable state is not a rare one.
+#: Number of steps after which the most probable state is sufficiently frequent.
 WARM_UP = 100
 
 
 class ChainError(TheoryError):
-    """Invalid probabilities, or a chain whose stationary law is not unique or too large for a solution."""
+    """Invalid probabilities, or a chain whose stationary distribution is not unique or too large to solve for."""
 
 
 class Stationary(NamedTuple):
-    """A distribution that a step of the chain does not change.
+    """Distribution that a step of the chain does not change.
 
     Attributes:
         law: probability of each state.
@@ -43,8 +43,8 @@ def read_moves(moves: ArrayLike | csr_array) -> csr_array:
     """Returns a matrix of transition probabilities, from row to column.
 
     Raises:
-        ChainError: if it is empty or not square, a probability is negative or not a number, or a row does not add up
-            to 1.
+        ChainError: if the matrix is empty or not square, a probability is negative or not a number, or a row does not
+            add up to 1.
     """
     matrix = csr_array(np.asarray(moves, dtype=np.float64)) if not isinstance(moves, csr_array) else moves
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or matrix.shape[0] == 0:
@@ -60,7 +60,7 @@ def read_moves(moves: ArrayLike | csr_array) -> csr_array:
 
 @explained
 def closed_classes(moves: ArrayLike | csr_array) -> list[Ints]:
-    """Returns the states of each closed class: a smallest set that the chain cannot leave.
+    """Returns the states of each closed class. A closed class is a smallest set that the chain cannot leave.
 
     Raises:
         ChainError: as `read_moves`.
@@ -93,7 +93,7 @@ def stationary(moves: ArrayLike | csr_array) -> Stationary:
     states = classes[0]
     inner = matrix if states.size == matrix.shape[0] else matrix[states][:, states]
     law = np.zeros(matrix.shape[0])
-    # A frequent state has the weight 1. Balance of flow into and out of the other states gives the other weights.
+    # A frequent state gets the weight 1. The balance of flow into and out of each other state gives the other weights.
     given = int(np.argmax(evolve(inner, np.full(states.size, 1 / states.size), WARM_UP)))
     others = np.delete(np.arange(states.size), given)
     law[states[given]] = 1.0
@@ -125,7 +125,7 @@ def evolve(moves: ArrayLike | csr_array, law: ArrayLike, steps: int) -> Floats:
         for _ in range(steps):
             now = now @ dense
         return now
-    transposed = matrix.T  # transposed once; a product from the left would transpose in each step
+    transposed = matrix.T  # one transposition here, instead of one in each step
     for _ in range(steps):
         now = transposed @ now
     return now

@@ -3,9 +3,9 @@
     x_r(n) = (1 - beta_r p_r(n - backward delay)) x_r(n - D_r) + alpha_r    (131)
     p_r(n) = p(sum of x_s(n - forward delay) over all s that cross b_r)     (132)
 
-with the price `p = 1 - C/y` of EMKC. By theorem 14, a network with a consistent assignment of bottlenecks is stable
-under any delays if and only if each link is stable with its responsive flows and a constant load of other flows.
-Rates and capacities are in the same unit, of any size; `alpha` is in this unit per step.
+The price is that of EMKC, `p = 1 - C/y`. Theorem 14 is about networks with a consistent assignment of bottlenecks. Such
+a network is stable under any delays if and only if each link is stable with its responsive flows and a constant load of
+other flows. Rates and capacities are in the same unit, of any size; `alpha` is in this unit per step.
 """
 
 from __future__ import annotations

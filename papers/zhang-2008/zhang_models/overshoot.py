@@ -2,7 +2,7 @@
 
 A single sender uses the link, which is full at time 0. Packets beyond its capacity are queued, or dropped if the buffer
 is full. The sender continues to increase for the `D` seconds until the first loss signal arrives. All delay is queueing
-delay. Until the signal, the laws are
+delay. Until the signal arrives, ACKs arrive at the rate of the capacity, whatever the queue. The laws are then
 
     window AIMD          W += 1/W per ACK          excess  sqrt(2 C D + W0^2) - W0         eq. 12 to 18
     Scalable TCP         W += 0.01 per ACK                 0.01 C D                        eq. 22
@@ -10,9 +10,8 @@ delay. Until the signal, the laws are
     rate AIMD, true RTT  r' = alpha / RTT(t - lag)            ~ D sqrt(log D)                 eq. 20
     TFRC                 r = omega sqrt(T / M)                omega^2 D^2 / (4 M)             eq. 23 to 26
 
-because ACKs arrive at the rate of the capacity, whatever the queue. Each law has its equation of motion,
-`change`, for a state whose last component is the excess, and the closed form, if there is one.
-`integrate_excess` integrates the equation. Units are packets and seconds throughout.
+Each law has an equation of motion, `change`, for a state whose last component is the excess. If a closed form exists,
+the law has it, too. `integrate_excess` integrates the equation of motion. Units are packets and seconds throughout.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ class Law(ABC):
     """Base of all laws of this module.
 
     Attributes:
-        capacity: packets/s.
+        capacity: capacity of the link, packets/s.
 
     Raises:
         ParameterError: if a number is not positive and finite.
@@ -57,14 +56,14 @@ def integrate_excess(law: Law, duration: float, *, step: float, longest: float =
     """Integrates a law's equation of motion from time 0.
 
     Args:
-        law: one of this module.
-        duration: s.
-        step: s.
+        law: a law of this module.
+        duration: duration, s.
+        step: integration step, s.
         longest: largest delay with which the law uses past states, s.
         every: number of steps per recorded state.
 
     Returns:
-        Times and states; the excess, in packets, is `states[:, -1]`.
+        Times and states. The excess is `states[:, -1]`, packets.
 
     Raises:
         ParameterError: if a number is not allowed.
@@ -93,10 +92,10 @@ class Windows(Law):
 
     @abstractmethod
     def windows(self, times: ArrayLike) -> Floats:
-        """The window, packets."""
+        """Window, packets."""
 
     def windows_per_ack(self, acks: int) -> Floats:
-        """Returns the window before the first ACK and after each one: the recurrence that `windows` approximates."""
+        """Returns the window before the first ACK and after each ACK, by the recurrence that `windows` approximates."""
         return iterate(lambda _n, past: past(1) + self.per_ack(past(1)), self.window, acks, longest=1).states
 
     def rates(self, times: ArrayLike) -> Floats:
@@ -117,14 +116,14 @@ class Windows(Law):
 
 
 class WindowAimd(Windows):
-    """TCP in congestion avoidance: `W += 1/W` per ACK, eq. 12; the excess is eq. 18, lemma 2 prints a bound."""
+    """TCP in congestion avoidance: `W += 1/W` per ACK, eq. 12. The excess is eq. 18; lemma 2 prints a bound of it."""
 
     def per_ack(self, windows: Floats) -> Floats:
         """Eq. 12."""
         return 1 / windows
 
     def windows(self, times: ArrayLike) -> Floats:
-        """The window, packets: `sqrt(2 C t + W0^2)`, eq. 14."""
+        """Window, packets: `sqrt(2 C t + W0^2)`, eq. 14."""
         return np.sqrt(2 * self.capacity * _times(times) + self.window**2)
 
 
@@ -143,7 +142,7 @@ class ScalableTcp(Windows):
         return np.full_like(windows, self.step)
 
     def windows(self, times: ArrayLike) -> Floats:
-        """The window, packets: `W0 + step C t`, lemma 4."""
+        """Window, packets: `W0 + step C t`, lemma 4."""
         return self.window + self.step * self.capacity * _times(times)
 
 
@@ -184,7 +183,7 @@ class RateAimd(Rates):
 class TrackedAimd(Rates):
     """Rate-based AIMD of a sender that measures its growing round trip, possibly with a lag (eq. 20).
 
-    The round trip is `rtt + q / C`; the text omits `rtt` and would divide by 0 at time 0.
+    The round trip is `rtt + q / C`. The text omits `rtt`, so its equation divides by 0 at time 0.
 
     Attributes:
         lag: age of the measured round trip, s; may be 0.
@@ -207,7 +206,7 @@ class Tfrc(Law):
     """TFRC until the next loss signal: `r = omega / sqrt(p)`, where `p = lost / T`; `T` is the number of packets sent.
 
     Attributes:
-        omega: packets/s: one over the round trip, which the sender assumes to be constant.
+        omega: packets/s, the inverse of the round trip, which the sender assumes to be constant.
         lost: number of packets lost before time 0, `M` of eq. 24.
     """
 
@@ -215,7 +214,7 @@ class Tfrc(Law):
     lost: float
 
     def sent(self, times: ArrayLike) -> Floats:
-        """All packets sent; their square root grows linearly, eq. 26."""
+        """Number of packets sent. Its square root grows linearly, eq. 26."""
         return self.lost * (self.rates(times) / self.omega) ** 2
 
     def rates(self, times: ArrayLike) -> Floats:
@@ -227,7 +226,7 @@ class Tfrc(Law):
         return self.omega**2 * _times(times) ** 2 / (4 * self.lost)
 
     def start(self) -> Floats:
-        """Packets sent and the excess at time 0, when the rate is the capacity."""
+        """Packets sent, and the excess, at time 0, when the rate is the capacity."""
         return np.array([self.lost * (self.capacity / self.omega) ** 2, 0.0])
 
     def change(self, time: float, state: Floats, past: Past) -> Floats:
@@ -238,11 +237,12 @@ class Tfrc(Law):
 
 @dataclass(frozen=True)
 class MarkedTfrc:
-    """TFRC whose routers signal the loss rate `(r - C) / r` at the sender's last rate, eq. 27. Rates are in any unit.
+    """TFRC with routers that signal the loss rate `(r - C) / r` at the sender's last rate, eq. 27. Rates are in any
+    unit.
 
     Attributes:
         capacity: capacity of the link.
-        omega: packet size over round trip.
+        omega: packet size divided by round trip.
 
     Raises:
         ParameterError: if a number is not positive and finite.
@@ -255,13 +255,14 @@ class MarkedTfrc:
         positive(capacity=self.capacity, omega=self.omega)
 
     def update(self, rates: ArrayLike) -> Floats:
-        """Returns the next rate, eq. 27. It is NaN if the rate is below the capacity, as there is no loss then."""
+        """Returns the next rate, eq. 27; NaN for a rate below the capacity, because such a rate causes no loss."""
         r = np.asarray(rates, dtype=np.float64)
         with np.errstate(all="ignore"):
             return self.omega * np.sqrt(r) / np.sqrt(r - self.capacity)
 
     def orbit(self, start: float, steps: int) -> Floats:
-        """Returns the rate of each step, from `start` on; NaN after a rate for which the next rate is not defined.
+        """Returns the rate of each step, beginning with `start`; NaN after a rate for which the next rate is not
+        defined.
 
         Raises:
             ParameterError: if the start is not finite or not above 0.
@@ -283,7 +284,7 @@ class MarkedTfrc:
 
 @explained
 def immediate_aimd(start: ArrayLike, capacity: float, step: float, rounds: int, keep: float = 0.5) -> Floats:
-    """AIMD of users that all receive each overload signal at once (figure 4(b)), so that their rates become equal.
+    """AIMD of users that all receive each overload signal at once (figure 4(b)). Their rates become equal.
 
     Args:
         start: rate of each user, in any unit of rate.
@@ -296,7 +297,8 @@ def immediate_aimd(start: ArrayLike, capacity: float, step: float, rounds: int, 
         Rates by round and user, beginning with the start.
 
     Raises:
-        ParameterError: if a rate is negative, another number is not positive, one is not finite, or `keep` exceeds 1.
+        ParameterError: if a rate is negative, another number is not positive, a number is not finite, or `keep` exceeds
+            1.
 
     >>> immediate_aimd([1.0, 5.0], 8.0, 1.0, 4).tolist()
     [[1.0, 5.0], [2.0, 6.0], [3.0, 7.0], [1.5, 3.5], [2.5, 4.5]]

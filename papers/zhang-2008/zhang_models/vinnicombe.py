@@ -4,13 +4,14 @@ Kelly's primal law, `x_i' = kappa_i (omega_i - x_i(t-D_i) mu_i(t))`, is stable i
 
     kappa_i sum_j (p_j + p_j' y_j) < pi/(2 D_i)                                                  (4)
 
-On one link with one delay the condition is also necessary. Vinnicombe's controller removes delays from such a condition
+On one link with one delay, this condition is also necessary. Vinnicombe's controller divides by the delays, and so
+removes them from the condition:
 
     x_i' = x_i(t-D_i)/D_i (alpha_i - (alpha_i + beta_i) eta_i)      alpha_i = a (x_i D_i)^n      (6)
     eta_i = sum_j p_j     p_j = (y_j/C_j)^B                          beta_i = b (x_i D_i)^m
 
-by a division by the delays. It is locally stable if `a (x_i* D_i)^n < 1/B` (7), for `n = 0` under any delays. Rates
-are in packets/s, delays in s, `x_i D_i` in packets.
+The controller is locally stable if `a (x_i* D_i)^n < 1/B` (7). For `n = 0`, this holds under any delays. Rates are in
+packets/s, delays in s, `x_i D_i` in packets.
 """
 
 from __future__ import annotations
@@ -32,11 +33,11 @@ from levelflow.theory.validate import explained, positive, read_each, read_numbe
 
 @dataclass(frozen=True)
 class Parameters:
-    """Vinnicombe's controller and the link's price; defaults are the values used here.
+    """Parameters of Vinnicombe's controller and of the link's price. The defaults are the values used here.
 
     Attributes:
-        a: an arriving packet adds `a (x D)^n` to the window.
-        b: a mark reduces the window by `b (x D)^m`.
+        a: factor of the increase: each ACK adds `a (x D)^n` to the window.
+        b: factor of the decrease: each mark reduces the window by `b (x D)^m`.
         n: exponent of the increase; 0 makes stability independent of delay.
         m: exponent of the decrease; above `n`.
         buffer: `B`, the exponent of the price, which approximates loss with a buffer of `B` packets.
@@ -77,7 +78,7 @@ def change(rate: Numbers, before: Numbers, feedback: Numbers, delay: Numbers, la
 
 
 def rest(capacity: float, delays: ArrayLike, law: Parameters = DEFAULTS) -> tuple[Floats, float]:
-    """Returns the rates, in packets/s, and the feedback at equilibrium on one link; windows are equal.
+    """Returns the rates (packets/s) and the feedback at equilibrium on one link. All windows are equal.
 
     Raises:
         ParameterError: if a number is not finite or not above 0.
@@ -90,7 +91,7 @@ def rest(capacity: float, delays: ArrayLike, law: Parameters = DEFAULTS) -> tupl
     limit = read_number("capacity", capacity)
 
     def window(log: float) -> float:
-        """Returns the logarithm of the window from that of the feedback."""
+        """Returns the logarithm of the window, from the logarithm of the feedback."""
         return float((np.log(law.a / law.b) + np.log(-np.expm1(log)) - log) / (law.m - law.n))
 
     def lack(log: float) -> float:
@@ -101,7 +102,7 @@ def rest(capacity: float, delays: ArrayLike, law: Parameters = DEFAULTS) -> tupl
 
 
 def condition(capacity: float, delays: ArrayLike, law: Parameters = DEFAULTS) -> Condition:
-    """Returns whether eq 7 holds on one link: `a (x* D)^n` is below `1/B` for each flow.
+    """Returns the condition of eq 7 on one link: `a (x* D)^n` is below `1/B` for each flow.
 
     Raises:
         ParameterError: if a number is not finite or not above 0.
@@ -116,7 +117,7 @@ def condition(capacity: float, delays: ArrayLike, law: Parameters = DEFAULTS) ->
 def loop(capacity: float, delays: ArrayLike, law: Parameters = DEFAULTS) -> Loop:
     """Returns the open loop of one link at equilibrium: the sum of `(x_i/y) (alpha_i B/D_i) e^(-s D_i)/(s + c_i/D_i)`.
 
-    Here `c = (m - n) alpha beta/(alpha + beta)`, from the undelayed effect of a flow's own rate.
+    The undelayed effect of a flow's own rate gives `c = (m - n) alpha beta/(alpha + beta)`.
 
     Raises:
         ParameterError: if a number is not finite or not above 0.
@@ -145,14 +146,14 @@ def follow(
     duration: float,
     step: float,
 ) -> Trajectory:
-    """Returns the rates of flows on one link over time; all delay is on the return path.
+    """Returns the rates of flows on one link over time. All delay is on the return path.
 
     Args:
         law: function that returns `x'` from current rates, rates one delay ago, feedback and delays.
         link: capacity, packets/s, and the exponent of its price.
         delays: round-trip times, s, per flow.
         start: rates of flows up to time 0, packets/s.
-        duration: s.
+        duration: duration, s.
         step: integration step, a small fraction of the shortest delay and time constant, s.
 
     Raises:

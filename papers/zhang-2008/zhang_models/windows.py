@@ -1,16 +1,18 @@
 """Windows that share a queue, as a Markov chain: three readings of eq. 154 and 155 (Zhang 2008, chapter VII.1.4).
 
-In round `n`, `X = sum W_i` packets arrive at a queue that sends `C` per round and holds `b`; it drops `Z` of them. Each
-flow has no loss with probability `(1 - v)^W_i`. Its window `W` becomes `rise(W)` without a loss, `fall(W)` with one.
+In round `n`, `X = sum W_i` packets arrive at a queue. The queue sends `C` packets per round, holds `b` packets, and
+drops `Z` packets. Flow `i` has no loss with probability `(1 - v)^W_i`. The window `W` of a flow becomes `rise(W)`
+without a loss, and `fall(W)` with a loss.
 
     literal        Z = (q + X - C - b)^+,  q' = min((q + X - C)^+, b),  v = Z / X
-    self-clocked   Z = (X - C - b)^+, v = Z / X: the queue is the part of the windows beyond the pipe, `X - C`
+    self-clocked   Z = (X - C - b)^+, v = Z / X: the queue contains the packets beyond the pipe, `X - C`
     exogenous      the queue of the literal chain, but `v` is a constant: windows do not react to its losses
 
 Theorem 19 states that the loss `E Z / E X` falls as the buffer grows. Its proof assumes that the distribution of the
-arrivals is given, which holds for the exogenous chain. In the literal chain that distribution changes with the buffer,
+arrivals is given. This holds for the exogenous chain. In the literal chain, the distribution changes with the buffer,
 and the loss rises. The duration of a round does not depend on the queue, so the queue does not slow the windows down.
-Once it is never empty, the mean window exceeds the capacity, and all of the excess is lost: `1 - C / E X`.
+For a buffer so large that the queue is never empty, the mean window exceeds the capacity. The whole excess is then
+lost: `1 - C / E X`.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ Reading = Literal["literal", "self-clocked", "exogenous"]
 READINGS: tuple[Reading, ...] = ("literal", "self-clocked", "exogenous")
 #: Largest number of transitions for an exact solution.
 MOST_MOVES = 4_000_000
-#: Initial fraction of a simulation that is not counted, since it depends on the start.
+#: Initial fraction of a simulation that is ignored, because it depends on the start.
 FORGET = 0.25
 
 
@@ -61,8 +63,8 @@ class Windows:
         flows: `N`.
         capacity: `C`, packets per round.
         buffer: `b`, packets.
-        reading: reading of the equations, one of the three above.
-        largest: upper limit on windows, packets; the lower limit is 1.
+        reading: reading of the equations, one of `READINGS`.
+        largest: upper limit on windows, packets. The lower limit is 1.
         chance: `v` of the exogenous chain.
         rise: function that returns the window after a round without loss, `W + alpha(W)`.
         fall: function that returns the window after a round with loss, `W - beta(W)`.
@@ -93,7 +95,7 @@ class Windows:
             )
 
     def round(self, total: Floats, queue: Floats) -> tuple[Floats, Floats, Floats]:
-        """Returns packets lost in a round, the queue after it, and each packet's chance of loss.
+        """Returns the packets lost in a round, the queue after the round, and the loss probability of each packet.
 
         Args:
             total: arriving packets, `X`.
@@ -115,7 +117,8 @@ class Exact(NamedTuple):
 
     Attributes:
         loss: fraction of packets lost.
-        law: probability of each state. The first axes are the flows' windows, from 1; the last is the queue, from 0.
+        law: probability of each state. The first axes are the flows' windows, from 1. The last axis is the queue, from
+            0.
         residual: error of the distribution, as in `Stationary`.
     """
 
@@ -125,7 +128,7 @@ class Exact(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """A mean over independent copies.
+    """Mean over independent copies.
 
     Attributes:
         loss: fraction of packets lost.
@@ -137,9 +140,9 @@ class Estimate(NamedTuple):
 
 
 def matrix(windows: Windows) -> csr_array:
-    """Returns the transition probabilities of the chain, whose state is `(W_1, ..., W_N, q)` in lexical order.
+    """Returns the transition probabilities of the chain. Its states are `(W_1, ..., W_N, q)` in lexical order.
 
-    The text omits `q`, without which the next state is not determined. The self-clocked chain does not depend on it.
+    The text omits `q`, but the next state depends on `q`, except in the self-clocked chain.
 
     Raises:
         ChainError: if there are too many states.
@@ -193,18 +196,17 @@ def _states(windows: Windows) -> tuple[csr_array, Floats, Floats]:
 
 @explained
 def simulate(windows: Windows, rounds: int = 2000, copies: int = 200, seed: int = 1) -> Estimate:
-    """Simulates independent copies; the first quarter of the rounds is not counted.
-
-    Exogenous windows depend on the seed only, not on the buffer.
+    """Simulates independent copies. The first quarter of the rounds is not counted. Exogenous windows depend only on
+    the seed, and not on the buffer.
 
     Args:
         windows: the chain.
         rounds: number of rounds.
         copies: number of copies.
-        seed: of the random numbers.
+        seed: seed of the random numbers.
 
     Raises:
-        ParameterError: if there are less than 4 rounds or 2 copies.
+        ParameterError: if there are fewer than 4 rounds or fewer than 2 copies.
 
     >>> estimate = simulate(Windows(2, 8, 16, largest=12))
     >>> abs(estimate.loss - exact(Windows(2, 8, 16, largest=12)).loss) < 4 * estimate.error

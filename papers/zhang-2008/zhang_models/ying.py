@@ -1,9 +1,9 @@
-"""The controller of Ying, Dullerud and Srikant, stable under any delay (Zhang 2008, eq 8).
+"""Controller of Ying, Dullerud and Srikant, which is stable under any delay (Zhang 2008, eq 8).
 
     x_i' = kappa_i x_i(t-D_i) (1/x_i^n - x_i^m eta_i)      eta_i = sum_j p_j      p_j = (y_j/C_j)^B
 
-is globally stable for `m + n > B`: then the undelayed effect of a flow's rate exceeds the delayed effect of all rates.
-Rates are in packets/s, delays in s.
+It is globally stable for `m + n > B`. Then the undelayed effect of a flow's own rate exceeds the delayed effect of all
+rates. Rates are in packets/s, delays in s.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from zhang_models.vinnicombe import lags_in_parallel
 
 @dataclass(frozen=True)
 class Parameters:
-    """The controller and the link's price; defaults are the values used here.
+    """Parameters of the controller and of the link's price. The defaults are the values used here.
 
     Attributes:
         kappa: gain.
@@ -61,7 +61,7 @@ def change(rate: Numbers, before: Numbers, feedback: Numbers, law: Parameters = 
 
 
 def rest(capacity: float, flows: int, law: Parameters = DEFAULTS) -> float:
-    """Returns the rate of each flow at equilibrium on one link, `((C/N)^B)^(1/(m+n+B))`, in packets/s.
+    """Returns the equilibrium rate of each flow on one link, `((C/N)^B)^(1/(m+n+B))`, packets/s.
 
     Raises:
         ParameterError: if the capacity or the number of flows is not finite or not above 0.

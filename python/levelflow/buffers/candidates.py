@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 #: Value of a link's `buffer`.
 Buffer = str | Table
 
-#: Limit on buffers of algorithms and of the search, in packets. 1024 flows need more than 10 000.
+#: Largest buffer of algorithms and of the search, packets. 1024 flows need more than 10 000.
 LARGEST = 20_000
 #: Relative precision of the search for the smallest buffer that meets the targets.
 PRECISION = 0.05
@@ -61,19 +61,18 @@ class Targets(NamedTuple):
     def parts(self, used: Use, *, point: float = 0.0, tenth: float = 0.0) -> dict[str, float]:
         """Returns the ratio of measured to allowed idle time, loss and delay, by target.
 
-        The tolerance `point` is added to the allowed fraction of idle time. Allowed loss and delay grow by the factor
-        `1 + tenth`.
+        `point` is added to the allowed fraction of idle time. The allowed loss and delay are multiplied by `1 + tenth`.
         """
         idle = {"utilisation": (1 - used.utilisation) / (1 - self.utilisation + point)} if self.utilisation else {}
         lost = {"loss": used.loss / (self.loss * (1 + tenth))} if self.loss else {}
         return idle | lost | ({"delay": used.wait / (self.delay * (1 + tenth))} if self.delay else {})
 
     def miss(self, used: Use) -> float:
-        """Returns the distance from meeting all targets: the largest ratio of `parts` minus 1, at least 0."""
+        """Returns the distance from meeting all targets: the largest ratio of `parts`, minus 1; at least 0."""
         return max([1.0, *self.parts(used).values()]) - 1.0
 
     def missed(self, used: Use) -> list[str]:
-        """Returns the targets that are missed by more than a percentage point (utilisation) or a tenth (loss, delay).
+        """Returns the targets missed by more than a percentage point (utilisation) or a tenth (loss, delay).
 
         >>> Targets(0.98, 0.02, 0.1).missed(Use(0.975, 0.0225, 0, 0, 0.105))
         ['loss']
@@ -104,7 +103,7 @@ class Line(NamedTuple):
     Attributes:
         name: Name of the rule or algorithm.
         used: Means over the runs.
-        half: Half-widths of the 95 % intervals of the means: by Student's t over runs, or by batch means of one run.
+        half: Half-widths of the means' 95 % intervals, by Student's t over runs, or by batch means of a single run.
         miss: Distance of the means from the targets, see `Targets.miss`.
         each: Values of each distinct run, in the order of the seeds.
     """
@@ -196,7 +195,7 @@ def compare(
     runs: Runs,
     seeds: Sequence[int | None] = (None,),
 ) -> list[Line]:
-    """Runs a scenario with each buffer and each seed (None: the scenario's); `runs` simulates a list of scenarios."""
+    """Runs a scenario with each buffer and each seed. `runs` simulates scenarios; None is the scenario's own seed."""
     results = runs([with_buffer(scenario, link, buffer, seed) for buffer in buffers.values() for seed in seeds])
     count = len(seeds)
     return [line(name, results[i * count : (i + 1) * count], link, targets) for i, name in enumerate(buffers)]
@@ -213,7 +212,7 @@ def line(name: str, results: Sequence[Result], link: str, targets: Targets) -> L
 
 
 def distinct(results: Sequence[Result]) -> list[Result]:
-    """Returns the distinct results: seeds without effect give equal runs, which count once."""
+    """Returns the distinct results. Seeds without effect give equal runs, which count once."""
     return list({json.dumps(result.summary, sort_keys=True): result for result in reversed(results)}.values())[::-1]
 
 
@@ -240,14 +239,14 @@ def best_fixed(
     seeds: Sequence[int | None] = (None,),
     largest: int = LARGEST,
 ) -> Line:
-    """Returns the smallest fixed buffer that meets the targets, within 5 %; if none does, the one that misses least.
+    """Returns the smallest fixed buffer that meets the targets, within 5 %, or the one that misses them least.
 
-    If utilisation or loss need a larger buffer than the delay target allows, returns the largest buffer that meets the
-    delay target. For a delay target alone, returns one packet. With several seeds, the mean over seeds must meet the
-    targets.
+    Utilisation or loss may need a larger buffer than the delay target allows. In this case, the result is the largest
+    buffer that meets the delay target. For a delay target alone, the result is one packet. With several seeds, the mean
+    over seeds must meet the targets.
 
-    Utilisation grows and loss falls with the buffer, unless the buffer is too large to fill during a run. Therefore the
-    search starts from small sizes, and then bisects between a size that is too small and one that suffices.
+    Utilisation grows and loss falls with the buffer size, except for buffers that do not fill during a run. The search
+    therefore begins with small sizes. It then bisects between a size that is too small and a size that suffices.
     """
 
     @functools.cache

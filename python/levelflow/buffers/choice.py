@@ -51,7 +51,7 @@ class Question:
         link: Name of the link in results, such as "A->B".
         targets: Targets of the buffer.
         seeds: Seeds of the runs.
-        largest: Limit on the buffers that are tried, in packets.
+        largest: Largest buffer that is tried, packets.
         known: `flows` and `rtt` for rules, in place of the values of the scenario.
     """
 
@@ -69,7 +69,7 @@ class Question:
 
     @property
     def back(self) -> float | None:
-        """Capacity of the reverse link between the same nodes, bit/s; None unless there is exactly one."""
+        """Capacity of the reverse link between the same nodes, bit/s; None unless there is exactly one such link."""
         links = self.scenario.resolve()["links"]
         ends = _link(self.scenario.resolve(), self.link)
         found = [one["capacity_bps"] for one in links if (one["from"], one["to"]) == (ends["to"], ends["from"])]
@@ -94,8 +94,8 @@ class Row(NamedTuple):
     Attributes:
         name: Name of the rule or algorithm, or `BEST` or `WRITTEN`.
         buffer: Value of the link's `buffer`.
-        line: Measurement; None if it was not run.
-        why: Reason why it was not run.
+        line: Measurement; None if the candidate was not run.
+        why: Reason why the candidate was not run.
     """
 
     name: str
@@ -119,12 +119,12 @@ def question(
         scenario: Network and traffic.
         targets: Targets; utilisation or loss is required.
         link: Link whose buffer is sized; optional if only one link carries data.
-        seeds: Number of runs of each buffer; seeds count up from the scenario's.
-        largest: Limit on the buffers that are tried, in packets.
+        seeds: Number of runs of each buffer. The first seed is the scenario's; each further seed is 1 larger.
+        largest: Largest buffer that is tried, packets.
         known: `flows` and `rtt` for rules, in place of the values of the scenario.
 
     Raises:
-        ScenarioError: If the scenario or a target is not allowed, or the link is ambiguous; one line.
+        ScenarioError: If the scenario or a target is not allowed, or the link is ambiguous. The message has one line.
     """
     if not any(targets):
         raise ScenarioError("buffers: there is no target; needs --utilisation or --loss")
@@ -153,7 +153,7 @@ def question(
 
 
 def compared(asked: Question, runs: Workers) -> Iterator[Row]:
-    """Yields the row of each candidate once it is measured; rejected candidates come first."""
+    """Yields the row of each candidate when it is measured. Rejected candidates come first."""
     ways, refused = asked.candidates(), []
     for name, buffer in list(ways.items()):
         try:
@@ -190,11 +190,11 @@ def order(rows: Sequence[Row]) -> list[Row]:
 
 
 def chosen(rows: Sequence[Row], targets: Targets) -> Row | None:
-    """Returns the recommended row: an algorithm that meets the targets, else a rule that does, else `BEST`.
+    """Returns the recommended row: an algorithm that meets the targets, otherwise such a rule, otherwise `BEST`.
 
-    Algorithms come first because they need no knowledge of the traffic. Of several algorithms or rules, the one with
-    the smallest mean buffer is best. Mean buffers fluctuate, so algorithms within a tenth of the smallest mean buffer
-    are considered equal, and the last of these is chosen, which prefers `abs_log`.
+    Algorithms have priority, because they need no knowledge of the traffic. Among rules, the one with the smallest mean
+    buffer is chosen. Mean buffers of algorithms fluctuate. Algorithms within a tenth of the smallest mean buffer are
+    therefore considered equal. The last of these in table order is chosen, so `abs_log` is preferred.
     """
     meeting = {row.name: row for row in rows if row.line and not targets.missed(row.line.used)}
     algorithms = [meeting[name] for name in BUFFER_ALGORITHMS if name in meeting]
@@ -206,19 +206,19 @@ def chosen(rows: Sequence[Row], targets: Targets) -> Row | None:
 
 
 def packets_of(row: Row) -> float:
-    """Returns the mean buffer of a row, packets; infinite if it was not measured."""
+    """Returns the mean buffer of a row, packets; infinite if the row was not measured."""
     return row.line.used.buffer if row.line else math.inf
 
 
 def _lacks(name: str, targets: Targets) -> str:
-    """Returns the missing target of a rule or algorithm; empty if it has all targets."""
+    """Returns the missing target of a rule or algorithm; empty if no target is missing."""
     needs = {BSCL: ("loss", targets.loss), ADT: ("utilisation", targets.utilisation)}
     target, value = needs.get(name, ("", 1.0))
     return "" if value else f"needs a target of {target}"
 
 
 def _reason(error: str, buffer: Buffer) -> str:
-    """Returns the scenario's error for a rule or algorithm, without its location."""
+    """Returns the scenario's error for a rule or algorithm, without the location of the error."""
     name: str = next(iter(buffer)) if isinstance(buffer, dict) else "buffer"
     return error.rpartition(f", {name}")[2].lstrip(",: ")
 
@@ -242,7 +242,7 @@ def _link(resolved: ScenarioRecord, name: str) -> LinkRecord:
 
 
 def _round_trip(resolved: ScenarioRecord, link: str) -> str | None:
-    """Returns the harmonic mean of the round trips of the flows on a link; None if one is unknown."""
+    """Returns the harmonic mean of the round trips of the flows on a link; None if a round trip is unknown."""
     crossing = [(flow["count"] or 1, flow["base_rtt_s"]) for flow in resolved["flows"] if link in flow["path"]]
     known = [(count, rtt) for count, rtt in crossing if rtt]
     if not known or len(known) < len(crossing):

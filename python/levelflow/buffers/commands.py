@@ -1,7 +1,8 @@
 """Commands for a Linux host or an OpenWrt router at a line of a given capacity: tc, cake and SQM.
 
-A queue can only be kept short where it builds up. The queue of a modem is out of reach. Therefore a shaper in front of
-it sends slightly below the line rate, so that the queue builds up at the shaper, where a discipline keeps it short.
+A discipline can keep a queue short only at the device where the queue builds up. The queue of a modem cannot be
+configured. Therefore a shaper in front of the modem sends slightly below the line rate. The queue then builds up at the
+shaper, and a discipline there keeps it short.
 """
 
 from __future__ import annotations
@@ -11,8 +12,8 @@ from typing import NamedTuple
 
 #: Rate of a shaper as a fraction of the line rate; 5 % are left for unknown overhead, such as headers of the modem.
 SHARE = 0.95
-#: Longest Ethernet frame without its checksum, in bytes. A token bucket holds two frames, or 4 ms at the shaped rate if
-#: that is more.
+#: Longest Ethernet frame without its checksum, bytes. Time in the size of a token bucket, s. The bucket contains the
+#: data of this time at the shaped rate, but at least two frames.
 FRAME, TICK = 1514, 0.004
 #: Default limit of a FIFO, packets.
 FIFO = 50
@@ -66,7 +67,7 @@ def tc(capacity: float, packets: int = FIFO) -> list[Command]:
 
 
 def sqm(up: float, down: float | None) -> Command:
-    """Returns the settings of OpenWrt's SQM for a line of these capacities, bit/s; if `down` is None, only upload.
+    """Returns the settings of OpenWrt's SQM for a line of these capacities, bit/s. `down` is None for upload only.
 
     Source: sqm-scripts, `/etc/config/sqm`: rates in kbit/s, 0 disables shaping.
     """

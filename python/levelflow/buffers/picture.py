@@ -29,15 +29,15 @@ PANELS: tuple[tuple[str, str, Callable[[float], float], Callable[[Targets], floa
     ("loss (%)", "loss", lambda x: 100 * x, lambda t: t.loss and 100 * t.loss),
     ("mean queueing delay (ms)", "wait", lambda x: 1e3 * x, lambda t: t.delay and 1e3 * t.delay),
 )
-#: Height of a row, height of the rest, and width of the picture, in inches.
+#: Height of a row, height of the other parts, and width of the picture, inches.
 ROW, REST, WIDTH = 0.26, 1.3, 10.0
-#: Decades that a panel shows below its largest value; smaller values are hollow points at its left edge.
+#: Decades below its largest value that a panel shows. Smaller values are hollow points at the left edge of the panel.
 DECADES = 4.0
 
 
 @mpl.rc_context(STYLE)
 def picture(asked: Question, rows: Sequence[Row]) -> Picture:
-    """Draws a point with its 95 % interval for each candidate that was run; ranges that meet a target are shaded.
+    """Draws a point with its 95 % interval for each candidate that was run, and shades ranges that meet a target.
 
     All axes are logarithmic. The best fixed buffer is a star, algorithms are squares, rules are dots.
     """

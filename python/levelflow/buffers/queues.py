@@ -1,4 +1,4 @@
-"""Comparison of queue disciplines of a link: utilisation, loss, and delays of the load and of concurrent calls."""
+"""Comparison of queue disciplines of a link: utilisation, loss, and delays of bulk traffic and of concurrent calls."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from levelflow.scenario import Scenario
     from levelflow.workers import Workers
 
-#: Limit of a queue that its discipline keeps short, in packets; the default of Linux's codel and pie.
+#: Limit of a queue that its discipline keeps short, in packets. It is the default of Linux's codel and pie.
 ROOM = 1000
-#: Rate of a shaper as a fraction of the line rate, so that the queue builds up at the shaper and not at the modem.
+#: Rate of a shaper as a fraction of the line rate. The queue then builds up at the shaper and not at the modem.
 SHAPED = 0.95
 #: Largest rate of a small flow, as a fraction of the line rate.
 SMALL = 0.1
-#: Discipline of the first table, which compares buffers.
+#: Discipline of the table that compares buffers.
 TAIL = "drop_tail"
-#: Disciplines that act only on a full buffer. Their queue depends on the buffer size, so they run with the buffer of
-#: the scenario.
+#: Disciplines that act only when the buffer is full. They run with the buffer of the scenario, because their queue
+#: depends on the buffer size.
 FULL = ("drop_front",)
 
 
@@ -58,7 +58,7 @@ class Discipline(NamedTuple):
         line: Measurement over the second half of each run.
         felt: Delays of packets.
         half: Half widths of the 95 % intervals of `felt`; None for a single run.
-        why: Reason why it was not run.
+        why: Reason why the discipline was not run.
     """
 
     name: str
@@ -86,7 +86,7 @@ def disciplines(capacity: float) -> dict[str, str | Table]:
 
 
 def with_queue(scenario: Scenario, link: str, queue: object, buffer: object, seed: int | None = None) -> Scenario:
-    """Returns a copy of a scenario with another discipline and buffer of a link; the reverse direction is unchanged.
+    """Returns a copy of a scenario with another discipline and buffer of a link. The reverse direction is unchanged.
 
     Raises:
         ScenarioError: If the link does not exist.
@@ -100,9 +100,9 @@ def with_queue(scenario: Scenario, link: str, queue: object, buffer: object, see
 
 
 def compared_queues(asked: Question, runs: Workers, rows: Sequence[Row]) -> Iterator[Discipline]:
-    """Yields results of all disciplines, and of the buffers of `rows` under drop-tail, each once it is measured.
+    """Yields results of all disciplines, and of the buffers of `rows` under drop-tail, in order of completion.
 
-    These buffers are run again, because the first table does not measure delays of packets.
+    These buffers run again, because the table of buffers has no quantiles of packet delays.
     """
     room = f"{min(ROOM, asked.largest)} packets"
     ways = [Discipline(row.name, TAIL, row.buffer) for row in rows]

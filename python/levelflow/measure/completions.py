@@ -1,6 +1,7 @@
 """Metrics of flow completion times (``completions`` table), compared with processor sharing.
 
-Times are in seconds, capacities in bit/s and sizes in bytes. A size class ``(low, high)`` includes low, not high.
+Times are in seconds, capacities in bit/s and sizes in bytes. A size class ``(low, high)`` includes sizes from low to
+just below high.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def select(completions: pl.DataFrame, sizes: SizeClass = ANY_SIZE, window: Windo
     """Returns the completions of a size class whose flows started in a window.
 
     Raises:
-        ValueError: when there is none.
+        ValueError: if no flow matches.
     """
     rows = completions.filter(
         pl.col("bytes") >= sizes[0],
@@ -85,8 +86,8 @@ def afct_ratio_to_sharing(
     """Mean completion time of a size class, divided by the mean if the same arrivals shared the link equally.
 
     All completed flows count as arrivals, even those outside the size class and the window. As in the formula of
-    `fct_processor_sharing`, 1.5 round trips are added to each flow. Flows that do not complete are missing from the
-    load, so let arrivals end before the run ends.
+    `fct_processor_sharing`, 1.5 round trips are added to each flow. The load does not include flows that do not
+    complete. Arrivals should therefore end before the run ends.
     """
     columns = (completions[name].to_numpy() for name in ("start_s", "bytes", "rtt_s"))
     starts, carried, round_trips = columns
@@ -124,12 +125,12 @@ def by_size(
 ) -> pl.DataFrame:
     """Completion times per logarithmic bin of flow size, smallest sizes first.
 
-    Bins in the tail are pooled until they hold ``FEWEST_IN_MEAN`` flows. Other bins with fewer flows are left out.
+    The largest bins are pooled until they contain ``FEWEST_IN_MEAN`` flows. Other bins with fewer flows are omitted.
     Columns: ``bytes`` and ``fct_s`` (means), ``fct_max_s``, ``ps_s`` (mean of the same flows under processor sharing),
     ``flows``, ``ratio`` (``fct_s`` / ``ps_s``) and ``ratios`` (the ratio of each flow).
 
     Raises:
-        ValueError: when no bin holds enough flows.
+        ValueError: if no bin contains enough flows.
     """
     rows = select(completions, sizes, window)
     bins = np.floor(BINS_PER_DECADE * np.log10(rows["bytes"].to_numpy()))
@@ -184,7 +185,7 @@ def active_mean(flows: pl.DataFrame, names: list[str] | None = None, window: Win
 
 
 def active_trend(flows: pl.DataFrame, names: list[str] | None = None, window: Window = ALL) -> float:
-    """Least-squares slope of the number of active flows over the last half of a window, divided by its mean, in 1/s."""
+    """Least-squares slope of the number of active flows over the last half of a window, relative to its mean, 1/s."""
     return series.trend(*active_series(flows, names, window))
 
 
@@ -213,7 +214,7 @@ def _bins(rows: pl.DataFrame, fewest: int) -> list[pl.DataFrame]:
     """Returns the flows of each ``bin``, smallest sizes first. Row order is fixed, so means do not depend on threads.
 
     Raises:
-        ValueError: when no bin holds enough flows.
+        ValueError: if no bin contains enough flows.
     """
     parts = rows.sort("bin", maintain_order=True).partition_by("bin", maintain_order=True)
     found = [own for own in parts if own.height >= fewest]

@@ -1,7 +1,7 @@
 """Queueing delay of packets at one link, from samples of the ``links`` table.
 
-The delay of a packet is the time from its arrival at the queue to the start of its transmission. It is counted in the
-sample in which the packet leaves the queue.
+The delay of a packet is the time from its arrival at the queue to the start of its transmission. This delay counts in
+the sample in which the packet leaves the queue.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ Rates = npt.NDArray[np.float64]
 
 #: Relative difference within which two throughputs count as equal.
 SETTLED_WITHIN = 0.05
-#: Packets over which a throughput is averaged before a comparison, so that one packet changes it by 1 %.
+#: Packets over which a throughput is averaged before a comparison. A single packet changes this mean by 1 %.
 PACKETS_PER_MEAN = 100
 
 
@@ -48,8 +48,8 @@ def settling(flows: pl.DataFrame, scenario: ScenarioRecord, event_s: float, wind
     """Returns the time from an event until every listed flow keeps its steady throughput, in seconds.
 
     A flow keeps its steady throughput once each moving average is within 5 % of the mean in the steady window. A moving
-    average spans as many samples as carry 100 packets, so that no single packet decides. An entry of several flows is
-    counted as their sum. Returns None if a flow does not settle before the steady window, or none is active in it.
+    average covers the samples of 100 packets, so a single packet has little effect. The flows of one entry are added.
+    Returns None if a flow settles only in the steady window, or if no flow is active in this window.
     """
     settled = None
     active = flows.filter(pl.col("t") >= event_s, pl.col("active") > 0).partition_by("flow", as_dict=True)
@@ -75,12 +75,12 @@ def forward_distances(rates: Rates, steady: float, count: int) -> Rates:
 
 
 def last_away(times: Rates, distances: Rates, begin: float) -> float:
-    """Returns the last time at which the deviation is above 5 %; `begin` if there is none."""
+    """Returns the last time at which the deviation is above 5 %; `begin` if it never is."""
     return float(times[: distances.size][distances > SETTLED_WITHIN].max(initial=begin))
 
 
 def samples_per_mean(bps: float, packet_bytes: float, sample_s: float, most: int) -> int:
-    """Returns the number of samples that carry 100 packets at the throughput `bps`, limited to 1 to `most`.
+    """Returns the number of samples that carry 100 packets at the throughput `bps`, from 1 to `most`.
 
     >>> samples_per_mean(1e6, 1250, 0.1, most=50)
     10

@@ -14,10 +14,10 @@ BATCH = 5
 
 
 class Interval(NamedTuple):
-    """A mean over independent runs, with half the width of its confidence interval.
+    """Mean over independent runs, with half the width of its confidence interval.
 
     Attributes:
-        mean: mean of the known values; NaN without any.
+        mean: mean of the known values; NaN without known values.
         half: half the width of the confidence interval; NaN with fewer than two values.
         runs: number of known values.
         missing: number of runs without a value.
@@ -36,7 +36,7 @@ class Interval(NamedTuple):
 def interval(values: npt.ArrayLike, confidence: float = 0.95) -> Interval:
     """Returns the mean of independent values and its interval by Student's t. Non-finite values count as missing.
 
-    Identical runs are not independent, so callers pass each distinct run once.
+    Identical runs are not independent, so callers must pass each distinct run only once.
 
     >>> one = interval([1.0, 2.0, 3.0, math.nan])
     >>> round(one.mean, 3), round(one.half, 3), one.runs, one.missing
@@ -57,10 +57,10 @@ def interval(values: npt.ArrayLike, confidence: float = 0.95) -> Interval:
 
 @cache
 def student(degrees: int, confidence: float) -> float:
-    """Returns the t for which a Student's t variable is within -t to t with probability `confidence`.
+    """Returns the t for which a variable with Student's distribution is within -t to t with probability `confidence`.
 
-    The probability is a finite sum (Abramowitz and Stegun 1964, eq 26.7.3 and 26.7.4) in `atan(t / sqrt(degrees))`,
-    and the bound is found by bisection. SciPy has this function, but loading SciPy takes longer than a small run.
+    The probability is a finite sum in `atan(t / sqrt(degrees))` (Abramowitz and Stegun 1964, eq 26.7.3 and 26.7.4).
+    Bisection finds t. SciPy has this function, but an import of SciPy takes longer than a small run.
 
     >>> round(student(1, 0.95), 3), round(student(30, 0.95), 3)
     (12.706, 2.042)
@@ -81,7 +81,7 @@ def student(degrees: int, confidence: float) -> float:
 def mser5(values: npt.ArrayLike) -> int:
     """Returns the number of warm-up samples by MSER-5: a multiple of five, at most half of all samples.
 
-    It minimises the standard error of the mean of the remaining samples, in batches of five.
+    This number minimises the standard error of the mean of the remaining samples, in batches of five.
 
     >>> mser5([9.0] * 10 + [1.0, 2.0] * 50)
     10

@@ -1,4 +1,4 @@
-"""Metrics of links (``links`` table): overshoot, loss, utilisation, queues, and the price or rate signalled by the law.
+"""Metrics of links (``links`` table): overshoot, loss, utilisation, queues, and the price or rate that a law signals.
 
 Rates and capacities are in bit/s; ``target`` is gamma C.
 """
@@ -16,7 +16,7 @@ from levelflow.measure.series import ALL, Array, Window
 
 
 def overshoot_pct(links: pl.DataFrame, link: str, target: float, window: Window = ALL) -> float:
-    """100 (largest arrival rate in a router interval / target - 1). Dropped packets count as arrivals."""
+    """100 (largest arrival rate in a router interval / target - 1), where dropped packets count as arrivals."""
     _, peak = series.link_series(links, link, "peak_bps", window)
     return float(100 * (peak.max() - target) / target)
 
@@ -105,7 +105,7 @@ def c_over_r(links: pl.DataFrame, link: str, capacity: float, window: Window = A
 def n_estimate_error(
     links: pl.DataFrame, link: str, capacity: float, active: tuple[Array, Array], width: float = 1.0
 ) -> float:
-    """Mean of |avg(C/R) - avg(N)| / avg(N) over windows of ``width`` seconds; N is the given (t, active flows)."""
+    """Mean of |avg(C/R) - avg(N)| / avg(N) over windows of ``width`` seconds; N is given as (t, active flows)."""
     t, rate = series.link_series(links, link, "signal")
     estimate = series.window_means(t, capacity / rate, width)
     actual = series.window_means(*active, width)

@@ -1,7 +1,7 @@
 """Metrics of flow rates (``flows`` table): steadiness, convergence, fairness and bottlenecks.
 
-A rate is the rate set by the law, as in the plots of the papers, in bit/s. An entry that represents several flows is
-counted with the mean rate of its active flows.
+A rate is the rate that the law sets, in bit/s, as in the plots of the papers. For an entry of several flows, it is the
+mean over active flows.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import polars as pl
 from levelflow.measure import series
 from levelflow.measure.series import ALL, Array, Window
 
-#: Fraction of its max-min rate below which a flow is starved.
+#: Fraction of its max-min rate below which a flow counts as starved.
 STARVED_BELOW = 0.2
 
 
@@ -107,7 +107,7 @@ def stable(flows: pl.DataFrame, flow: str, equilibrium: float, window: Window = 
 
 
 def starved(flows: pl.DataFrame, flow: str, share: float, window: Window) -> bool:
-    """Returns True if the mean rate is below a fifth of the fair share (bit/s). The window starts at the arrival."""
+    """Returns True if the mean rate is below a fifth of the fair share (bit/s). The window begins with the flow."""
     return mean_rate(flows, flow, window) < STARVED_BELOW * share
 
 
@@ -117,7 +117,7 @@ def max_share_error(flows: pl.DataFrame, shares: Mapping[str, float], window: Wi
 
 
 def bottleneck_sequence(flows: pl.DataFrame, flow: str, rtt: float, window: Window = ALL) -> list[str]:
-    """Links that a flow treats as its bottleneck, in order of time; periods shorter than one RTT (s) are left out."""
+    """Links that a flow treats as its bottleneck, in order of time, without periods shorter than one RTT (s)."""
     rows = series.select(flows, "flow", flow, window)
     t, names = rows["t"].to_numpy(), rows["bottleneck"].cast(pl.String).to_list()
     if not names:

@@ -1,4 +1,4 @@
-"""Samples of a result in a window, and their means, which depend neither on threads nor on row order."""
+"""Samples of a result in a window, and means that depend neither on threads nor on row order."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Window = tuple[float, float]
 
 
 def inside(table: pl.DataFrame, window: Window) -> pl.DataFrame:
-    """Returns the samples that end in a window, excluding its start; the last sample if the window holds none."""
+    """Returns the samples that end in a window, excluding its start, or the last sample if no sample does."""
     rows = table.filter(pl.col("t") > window[0], pl.col("t") <= window[1])
     return rows if rows.height else table.filter(pl.col("t") == pl.col("t").max())
 

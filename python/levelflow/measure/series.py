@@ -1,6 +1,6 @@
 """Columns of one flow or link as arrays, and measures that apply to any column.
 
-Times are in seconds from the start of the run. Windows are ``(start, end)``; the start is excluded, the end included.
+Times are in seconds from the start of the run. A window ``(start, end)`` excludes its start and includes its end.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ Truth = npt.NDArray[np.bool_]
 Window = tuple[float, float]
 ALL: Window = (-math.inf, math.inf)
 
-#: Last fraction of the time between two events that counts as steady.
+#: Last fraction of the time between two events that is the steady window.
 STEADY_SHARE = 0.2
 #: Last fraction of a run in which a stable quantity must stay close to its equilibrium.
 STABLE_SHARE = 0.1
-#: Largest relative deviation of a stable quantity from its equilibrium, or of a settled one from its final mean.
+#: Largest relative deviation of a stable quantity from its equilibrium, or of a settled quantity from its final mean.
 STABLE_WITHIN = 0.05
 
 
@@ -33,7 +33,7 @@ def flow_series(flows: pl.DataFrame, flow: str, column: str, window: Window = AL
     """Sample times and values of a column of one flow entry.
 
     Raises:
-        KeyError: when no row names the flow.
+        KeyError: if no row has this flow.
     """
     return _series(flows, "flow", flow, column, window)
 
@@ -42,7 +42,7 @@ def link_series(links: pl.DataFrame, link: str, column: str, window: Window = AL
     """Sample times and values of a column of one link.
 
     Raises:
-        KeyError: when no row names the link.
+        KeyError: if no row has this link.
     """
     return _series(links, "link", link, column, window)
 
@@ -68,7 +68,7 @@ def mean(values: Array) -> float:
     """Mean of the values that are not NaN.
 
     Raises:
-        ValueError: if all are NaN or there are none, because the window holds no sample.
+        ValueError: if there are no such values, for example because the window contains no sample.
     """
     numbers = values[~np.isnan(values)]
     if numbers.size == 0:
@@ -88,7 +88,7 @@ def holds_from(t: Array, ok: Truth, start: float, end: float = math.inf) -> floa
 
 
 def settling_time(t: Array, values: Array, start: float, end: float = math.inf) -> float:
-    """Seconds after ``start`` from which the values stay within 5 % of their mean over the last tenth."""
+    """Seconds after ``start`` from which the values stay within 5 % of their mean over the last tenth of samples."""
     inside = (t > start) & (t <= end)
     final = mean(values[inside][-max(1, round(STABLE_SHARE * inside.sum())) :])
     return holds_from(t, np.abs(values - final) <= STABLE_WITHIN * abs(final), start, end)
@@ -115,7 +115,7 @@ def is_monotonic(values: Array, slack: float = 0.02) -> bool:
 
 
 def trend(t: Array, values: Array) -> float:
-    """Least-squares slope over the last half of the time, divided by the mean of that half, in 1/s."""
+    """Least-squares slope over the last half of the time, divided by the mean over that half, in 1/s."""
     half = t >= (t[0] + t[-1]) / 2
     slope = np.polyfit(t[half], values[half], 1)[0]
     return float(slope / mean(values[half]))
@@ -132,7 +132,7 @@ def correlation(a: Array, b: Array) -> float:
 
 
 def window_means(t: Array, values: Array, width: float) -> Array:
-    """Means over consecutive windows of ``width`` seconds; an incomplete last window is left out."""
+    """Means over consecutive windows of ``width`` seconds, without an incomplete last window."""
     slot = np.floor((t - t[0]) / width + 1e-9).astype(np.int64)  # tolerance for rounding at boundaries
     sums, counts = np.bincount(slot, weights=values), np.bincount(slot)
     full = counts[:-1] > 0

@@ -1,7 +1,7 @@
 """Transfers of a result: counts by outcome, completion times of finished transfers, and the unfinished fraction.
 
-Columns are those of the `transfers` table. Only finished transfers have a completion time. So every mean completion
-time is reported with the numbers of unfinished transfers and of their bytes.
+Columns are those of the `transfers` table. Only finished transfers have a completion time. Every mean completion time
+is therefore reported with the number of unfinished transfers and of their bytes.
 """
 
 from __future__ import annotations
@@ -57,9 +57,9 @@ class TransferSummary(TransferCounts):
 
 
 def summary(transfers: pl.DataFrame) -> TransferSummary | None:
-    """Returns counts by outcome, the unfinished fraction of bytes, and spreads of `fct_s` and `slowdown`, also by size.
+    """Returns counts by outcome, the unfinished fraction of bytes, and quantiles of times and slowdowns, also by size.
 
-    None without transfers.
+    Returns None if there are no transfers.
     """
     if transfers.is_empty():
         return None

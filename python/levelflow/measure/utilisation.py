@@ -1,6 +1,6 @@
 """Costs and benefits of a buffer: utilisation, loss and queueing delay of a link, from the ``links`` table.
 
-Loss is the dropped bytes of a window over its arrived bytes, not a mean of ratios. Other means are weighted likewise.
+Loss is the ratio of dropped to arrived bytes in a window, not a mean of ratios. Mean delays are weighted by packets.
 """
 
 from __future__ import annotations

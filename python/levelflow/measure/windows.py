@@ -1,9 +1,8 @@
 """Last event of a run, and the steady window after it, in which rates are compared with a reference.
 
-A *listed* flow is a flow that the scenario lists individually: it does not arrive at random and has no finite size. The
-*last event* of a run is the last arrival or departure of a listed flow. It can also be a change of a link or route, if
-at least a tenth of the run remains after it. The *steady window* is the last fifth of the time from the last event to
-the end.
+A *listed* flow does not arrive at random, and has no finite size. The *last event* of a run is the last arrival or
+departure of a listed flow, or the last change of a link or route. Changes in the last tenth of the run are ignored. The
+*steady window* is the last fifth of the time from the last event to the end of the run.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from levelflow.measure.series import steady
 if TYPE_CHECKING:
     from levelflow.records import FlowRecord, ScenarioRecord
 
-#: Fraction of a run after which a link change is ignored, since no time remains to reach an equilibrium.
+#: Fraction of a run after which link changes are ignored, because the remaining time is too short for an equilibrium.
 MOST_OF_A_RUN = 0.9
 
 
@@ -28,7 +27,7 @@ def last_event(flows: pl.DataFrame, scenario: ScenarioRecord, end_s: float) -> t
 
 
 def last_arrival(flows: pl.DataFrame, scenario: ScenarioRecord, end_s: float) -> float:
-    """Returns the time of the last arrival or departure of a listed flow before the end, in seconds; 0 without one."""
+    """Returns the last arrival or departure of a listed flow before the end, s; 0 without listed flows."""
     listed = [flow["name"] for flow in scenario["flows"] if is_listed(flow)]
     changes = (
         flows.filter(pl.col("flow").cast(pl.String).is_in(listed), pl.col("t") < end_s)
@@ -43,7 +42,7 @@ def last_arrival(flows: pl.DataFrame, scenario: ScenarioRecord, end_s: float) ->
 
 
 def last_change(scenario: ScenarioRecord, end_s: float) -> float:
-    """Returns the time of the last link or route change, in seconds; 0 without one, or if it is in the last tenth."""
+    """Returns the time of the last link or route change, s; 0 without a change, or if it is in the last tenth."""
     changes = [change["at_s"] for link in scenario["links"] for change in link["changes"]]
     changes += [plan["from_s"] for flow in scenario["flows"] for plan in flow.get("plans", ())]
     last = max((at for at in changes if at < end_s), default=0.0)
@@ -56,7 +55,7 @@ def steady_window(event_s: float, end_s: float) -> tuple[float, float]:
 
 
 def is_listed(flow: FlowRecord) -> bool:
-    """Returns True for a listed flow: it has a `count`, so it does not arrive at random, and it is not finite."""
+    """Returns True for a listed flow: a flow with a `count`, which does not arrive at random and is not finite."""
     return flow["count"] is not None and not flow["finite"]
 
 

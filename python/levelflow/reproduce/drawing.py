@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from levelflow.results import Result
     from levelflow.style import Look
 
-#: Colour of expected values, which no curve uses, and id of the labels of expected values.
+#: Colour of expected values, which no curve has, and id of their labels.
 EXPECTED, EXPECTED_ID = "#B0126E", "expected"
 #: Fraction of the panel width beyond which labels are right-aligned.
 LATE = 0.5
@@ -58,9 +58,9 @@ def draw_expected(
     Args:
         axes: Panel; its axis limits must be final.
         figure: Figure.
-        check: Name of the check, such as `"rcp-fig3[0]"`; it expects one number or several.
-        over: Window of the check along the line, or one window per number; the whole axis by default. A window that
-            ends where it starts is a point.
+        check: Name of the check, such as `"rcp-fig3[0]"`. The check expects one number or several.
+        over: Window of the check along the line, or one window per number; by default the whole axis. A window with
+            equal start and end is a point.
         scale: Factor that converts the metric to the unit of the axis.
         shift: Offset that is added on the axis, such as the start time of a measured duration.
         along: "y" or "x", the axis that shows the metric.
@@ -104,7 +104,7 @@ def _mark(
 
 
 def _say(axes: Any, text: str, place: float, window: Window | None, along: str) -> None:
-    """Writes a label at the start of a line, or right-aligned at its end if the line starts beyond `LATE`."""
+    """Writes a label at the start of a line; right-aligned at its end if the line starts beyond `LATE`."""
     upright = along == "x"
     across = axes.get_xaxis_transform() if upright else axes.get_yaxis_transform()
     start, end = (0.0, 1.0) if window is None else window
@@ -132,19 +132,19 @@ def _say(axes: Any, text: str, place: float, window: Window | None, along: str) 
 
 
 def draw_seeds(axes: Any, curves: Iterable[tuple[Any, Any]], label: str | None = None, **style: Any) -> None:
-    """Draws the median and the range over seeds; `curves` has one curve per seed."""
+    """Draws the median and the range over seeds, from one curve per seed."""
     x, values = _on_one_grid(curves)
     (line,) = axes.plot(x, np.nanmedian(values, axis=0), label=label, **style)
     _fill(axes, x, values, line.get_color())
 
 
 def draw_band(axes: Any, curves: Iterable[tuple[Any, Any]], color: Any) -> None:
-    """Draws the range over seeds as a band; `curves` has one curve per seed."""
+    """Draws the range over seeds as a band, from one curve per seed."""
     _fill(axes, *_on_one_grid(curves), color)
 
 
 def _on_one_grid(curves: Iterable[tuple[Any, Any]]) -> tuple[Array, Array]:
-    """Returns all x values of the curves, and each curve interpolated at these values; NaN beyond the curve's ends."""
+    """Returns all x values of the curves, and each curve interpolated at these values; NaN outside a curve's range."""
     known = [(np.asarray(x, float), np.asarray(y, float)) for x, y in curves]
     grid = np.unique(np.concatenate([x for x, _ in known]))
     return grid, np.array([np.interp(grid, x, y, left=np.nan, right=np.nan) for x, y in known])

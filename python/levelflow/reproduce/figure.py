@@ -21,21 +21,21 @@ from levelflow.scenario import Scenario
 
 Overrides = Mapping[str, Any] | Callable[[Scenario], object]
 
-#: Limit on the memory of cached results, in bytes. The oldest results are evicted first.
+#: Largest memory of cached results, bytes. The oldest results are evicted first.
 KEEP_BYTES = 256 << 20
 
 
 class CancelledError(Exception):
-    """Signals that the session was interrupted while a figure was measured."""
+    """Interruption of the session while a figure was measured."""
 
 
 class Runs:
     """Runs scenarios, at most ``workers`` at a time, and each scenario once.
 
     Args:
-        workers: Limit on parallel runs.
+        workers: Largest number of parallel runs.
         changes: Changes that apply to all scenarios, as pairs of dotted path and value.
-        folder: Folder that stores all results; scenarios with a stored result are not run.
+        folder: Folder that stores all results. A scenario with a stored result is not run.
     """
 
     def __init__(self, workers: int, changes: Sequence[tuple[str, Any]] = (), folder: Path | None = None) -> None:
@@ -121,7 +121,7 @@ class Figure:
 
     def __init__(self, claim: Claim, runs: Runs, *, full: bool, every_draw: bool = True) -> None:
         self.claim = claim
-        #: True if runs differ between the full and the quick tier, that is, if `measure.py` has read `full`.
+        #: True if `measure.py` has read `full`, so that runs differ between the full and the quick tier.
         self.has_tiers = False
         self._full = full
         self._every_draw = every_draw
@@ -131,14 +131,14 @@ class Figure:
 
     @property
     def full(self) -> bool:
-        """True to run as long as the paper, False for runs of a few minutes."""
+        """True to run as long as in the paper, False for runs of a few minutes."""
         self.has_tiers = True
         return self._full
 
     def scenario(
         self, overrides: Overrides | None = None, *, seed: int | None = None, name: str = SCENARIO_FILE
     ) -> Scenario:
-        """Loads a scenario file of the figure's folder and changes it, by dotted paths or by a function."""
+        """Loads a scenario file of the figure's folder, with changes by dotted paths or by a function."""
         scenario = Scenario.load(self.claim.folder / name)
         if callable(overrides):
             overrides(scenario)
@@ -154,7 +154,7 @@ class Figure:
         seed: int | None = None,
         scenario: str = SCENARIO_FILE,
     ) -> Result:
-        """Runs a scenario file of the figure's folder with changes, see ``scenario``."""
+        """Runs a scenario file of the figure's folder with changes; see ``scenario``."""
         return self.runs([self.scenario(overrides, seed=seed, name=scenario)])[0]
 
     def runs(self, scenarios: Sequence[Scenario]) -> list[Result]:

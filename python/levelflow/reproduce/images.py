@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 SIZE = (9.0, 4.0)
 DPI = 110
 
-#: Style with math text, which the ticks of logarithmic axes need. Labels here contain no names from users.
+#: Style with math text, which the ticks of logarithmic axes need. Labels in these pictures contain no names from users.
 STYLE = style.STYLE | {"text.parse_math": True}
 
 
@@ -51,10 +51,10 @@ _drawing = threading.Lock()  # the style of matplotlib is global to all threads
 
 
 def draw(figure: Figure, plot: Plot | None, mark: Mark | None = None) -> tuple[Picture, ...]:
-    """Draws the pictures of a figure with ``plot(figure, canvas)``, or else rates and queues of the first run.
+    """Draws the pictures of a figure with ``plot(figure, canvas)``, or rates and queues of the first run without it.
 
-    If `plot` adds no legend, each panel with labelled curves gets one. Pictures of rates and queues show a band over
-    the seeds of the run, and ``mark(figure, axes)`` adds expected values to the rates.
+    If `plot` adds no legend, each panel with labelled curves gets a legend. Pictures of rates and queues show a band
+    over the seeds of the run, and ``mark(figure, axes)`` adds expected values to the rates.
     """
     with _drawing, mpl.rc_context(STYLE):
         if plot is not None:
@@ -106,7 +106,7 @@ def _over_seeds(drawn: Callable[[Result], Canvas], seeds: Sequence[Result]) -> C
 
 
 def _retitle(axes: Axes, title: str) -> None:
-    """Changes a title and keeps its position; `set_title` would move it onto the legend."""
+    """Changes a title, and keeps its position. `set_title` would move the title onto the legend."""
     old = axes.get_title("left")
     next(part for part in axes.get_children() if isinstance(part, Text) and part.get_text() == old).set_text(title)
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from levelflow.reproduce.model import Claim, Entry
 
-#: Attributes of an outcome that are not part of its claim.
+#: Attributes of an outcome that do not come from its claim.
 MADE = ("index", "verdict", "measured", "target", "note", "seeds", "tier")
 #: Attributes that contain another measurement of the same check.
 OTHERS = ("other", "beside")
@@ -40,7 +40,7 @@ class Figures:
     full: bool
 
     def load(self, claim: Claim) -> FigureOutcome | None:
-        """Returns a figure that this build measured from the same files; None if it is not cached."""
+        """Returns a figure that this build measured from equal files; None if the figure is not cached."""
         try:
             record = json.loads(self._file(claim).read_text(encoding="utf-8"))
         except (FileNotFoundError, ValueError):
@@ -53,7 +53,7 @@ class Figures:
         return FigureOutcome(claim, outcomes, images, tuple(record.pop("scenarios")), **record)
 
     def save(self, figure: FigureOutcome) -> None:
-        """Stores a figure and replaces an older version of it."""
+        """Stores a figure, and replaces its older version."""
         record = {
             "key": self._key(figure.claim),
             "outcomes": [_made(outcome) for outcome in figure.outcomes],
@@ -71,7 +71,7 @@ class Figures:
         return self.folder / f"{claim.paper}--{claim.folder.name}.json"
 
     def _key(self, claim: Claim) -> str:
-        """Returns the hash of all inputs that determine the result: build, tier, files of the figure and its models."""
+        """Returns the hash of all inputs of a result: build, tier, files of the figure, and its models."""
         digest = hashlib.sha256(f"{self.build} {self.full}".encode())
         for path in sorted([*claim.folder.iterdir(), *claim.folder.parent.glob("*_models/*.py")]):
             if path.is_file():

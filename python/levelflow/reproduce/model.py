@@ -18,7 +18,7 @@ SCENARIO_FILE = "scenario.toml"
 CORRECTION = "correction"
 #: Bases of an expected value: printed, derived from the paper's equations, inferred from its text, or our correction.
 BASES = ("text", "derived", "inferred", CORRECTION)
-#: Ground of a verdict (the kind of evidence), by kind of entry.
+#: Ground of a verdict, that is, the kind of evidence, by kind of entry.
 GROUNDS = {
     "packet-sim": "packets",
     "linux-testbed": "packets, not Linux",
@@ -28,14 +28,14 @@ GROUNDS = {
 }
 
 
-#: Verdicts of an erratum.
+#: Verdicts that an erratum can have.
 ERRATA = ("corrected", "refuted")
-#: Keys of a check that interpret the paper.
+#: Keys of a check that depend on the reading of the paper.
 READ = ("metric", "at", "op", "value", "tol_rel", "tol_abs", "basis")
 
 
 class ClaimError(ValueError):
-    """Invalid claim file or unknown id; one line with the place, the problem and the allowed values."""
+    """Invalid claim file or unknown id. The message has one line: location, problem and allowed values."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Erratum:
     Attributes:
         verdict: "corrected" or "refuted".
         quote: Printed statement.
-        proof: Proof that it is false; the measured value is the counterexample.
+        proof: Proof that the statement is false. The measured value is the counterexample.
         correction: Corrected statement.
         stands: Part of the paper that remains true.
         shown_by: Checks of the same figure, as `entry[0]`, that must hold for the verdict.
@@ -86,9 +86,9 @@ class Check:
     tol_abs: float | None = None
     basis: str = "text"
     note: str = ""
-    #: Reason why the check does not reproduce here; shown only in that case.
+    #: Reason why the check does not reproduce. It is shown only in this case.
     reason: str = ""
-    #: Unavailable information that decides the check; shown only if the check does not reproduce.
+    #: Missing information without which the check is undecidable. It is shown only if the check does not reproduce.
     undecidable: str = ""
     #: Choice made after a first result was seen, if it may affect the verdict.
     after_looking: str = ""
@@ -119,7 +119,7 @@ class Entry:
 
     @property
     def ground(self) -> str:
-        """Ground of the entry's verdicts if it is measured in the simulator."""
+        """Ground of the entry's verdicts for a measurement in the simulator."""
         return GROUNDS[self.kind]
 
     @property
@@ -138,7 +138,7 @@ class Claim:
 
     folder: Path
     entries: tuple[Entry, ...]
-    #: Factor that scales rates for a testbed; None if the scenarios cannot run on one.
+    #: Factor that scales rates for a testbed; None if the scenarios cannot run on a testbed.
     testbed_scale: float | None = None
 
     @property
@@ -153,7 +153,7 @@ class Claim:
 
     @property
     def is_theory(self) -> bool:
-        """True if all verdicts are about theory: the figure computes, and simulates little or nothing."""
+        """True if all verdicts are about theory. Such a figure computes, and simulates little or nothing."""
         return all(entry.ground == "theory" for entry in self.entries)
 
     @property
@@ -212,7 +212,7 @@ def select(claims: Sequence[Claim], ids: Sequence[str], paper: str | None = None
     An empty ``ids`` selects all claims.
 
     Raises:
-        ClaimError: If an id or the paper is unknown; the message contains the nearest one.
+        ClaimError: If an id or the paper is unknown. The message contains the nearest known name.
     """
     papers = sorted({claim.paper for claim in claims})
     if paper is not None and paper not in papers:

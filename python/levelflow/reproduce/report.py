@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from levelflow.reproduce.wording import Unit
 
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
-#: Text on the origin of an expected value, by basis of the check.
+#: Origin of an expected value as text, by basis of the check.
 SAYS = {
     "text": "printed",
     "derived": "from its equations",
@@ -43,12 +43,12 @@ KEY = (
     "solid if the paper prints it and dashed if we derive it, over the time or the sizes of the check, with the band "
     "of its tolerance."
 )
-#: Limit on the scenarios of a figure that are shown in full.
+#: Largest number of scenarios of a figure that are shown in full.
 LISTED = 3
 
 
 def page(figures: Sequence[FigureOutcome], build: str) -> str:
-    """Returns the report of the measured figures as HTML; ``build`` is the build of Levelflow that measured them."""
+    """Returns the report of the measured figures as HTML; ``build`` is the measuring build of Levelflow."""
     figures = sorted(figures, key=lambda figure: figure.claim.name)
     style, script = (_file(name) for name in (STYLE, SCRIPT))
     tier = _tier({figure.tier for figure in figures})
@@ -96,7 +96,7 @@ def _tier(tiers: set[str]) -> str:
 def counted(figures: Sequence[FigureOutcome]) -> dict[str, dict[str, Counter[Verdict]]]:
     """Counts verdicts by paper, by basis and by ground. The first key is a table title, and the second a row title.
 
-    Checks of corrections are not statements of a paper. They have a row in the table of bases and in no other table.
+    Checks of corrections are not statements of a paper. They count only in the table of bases.
     """
     tables: dict[str, dict[str, Counter[Verdict]]] = {"paper": {}, "expected": {}, "measured on": {}}
     for figure in figures:
@@ -150,7 +150,7 @@ def _order(item: tuple[Verdict, int]) -> int:
 
 
 def _filters(figures: Sequence[FigureOutcome]) -> str:
-    """Returns checkboxes for the script, which shows and hides checks; without a script, all checks are shown."""
+    """Returns checkboxes with which the script shows and hides checks. Without a script, all checks are shown."""
     count = Counter(outcome.verdict for figure in figures for outcome in figure.outcomes)
     boxes = "".join(
         f"<label><input type=checkbox checked value='{_class(verdict)}'> {_badge(verdict)} {n}</label> "
@@ -224,7 +224,7 @@ def _measured(outcome: Outcome, unit: Unit) -> str:
 
 
 def _beside(outcome: Outcome, unit: Unit) -> str:
-    """Returns further measurements of the check: by the simulator if a network was measured, and by the second tier."""
+    """Returns other measurements of the check: by the simulator (after a network), and by the other tier."""
     others = [("simulator", outcome.beside)]
     if outcome.other:
         others.append((f"{outcome.other.tier} tier", outcome.other))

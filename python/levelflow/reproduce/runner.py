@@ -44,7 +44,7 @@ class FigureOutcome:
     claim: Claim
     outcomes: tuple[Outcome, ...]
     images: tuple[Picture, ...]
-    #: Scenarios that were run, as TOML, in the order of the requests and without duplicates.
+    #: Scenarios of all runs as TOML, in the order of the requests and without duplicates.
     scenarios: tuple[str, ...]
     seconds: float
     tier: str
@@ -53,7 +53,7 @@ class FigureOutcome:
 
 
 def available() -> frozenset[str]:
-    """Returns the needs of checks that are available: the names of all laws, and the data plane if it can run."""
+    """Returns the available requirements of checks: the names of all laws, and the data plane if it can run."""
     laws = frozenset(law["name"] for law in json.loads(_core.laws()))
     return laws | {dataplane.NEED} if dataplane.has_kernel_router() else laws
 
@@ -67,12 +67,12 @@ def measure_all(
     changes: Sequence[tuple[str, Any]] = (),
     folder: Path | None = None,
 ) -> Generator[FigureOutcome, None, None]:
-    """Measures figures with ``workers`` parallel runs (by default one per processor) and yields each when done.
+    """Measures figures with ``workers`` parallel runs (by default one per processor), and yields each when done.
 
-    With ``full``, both tiers are measured with every seed, and the worse verdict of each check counts. Figures in
-    ``kept`` are not measured again; measured figures are added to it. ``changes`` apply to all scenarios. Results of
-    runs are stored in ``folder``, if there is one. An interruption cancels the current runs; outcomes that were
-    yielded before remain valid.
+    With ``full``, both tiers are measured with every seed, and the worse verdict of each check counts. Figures in the
+    cache ``kept`` are not measured again, and measured figures are added to the cache. ``changes`` apply to all
+    scenarios. If ``folder`` is given, it stores the results of runs. An interruption cancels the current runs. Outcomes
+    that were yielded before remain valid.
     """
     workers = workers or os.cpu_count() or 1
     runs, laws = Runs(workers, changes, folder), available()
@@ -87,7 +87,7 @@ def measure_all(
         return found
 
     # The additional thread keeps all runs busy while a figure is evaluated or drawn. Figures of theory compute in
-    # Python, so one thread suffices for them.
+    # Python; one thread suffices for these figures.
     simulated, computed = ThreadPoolExecutor(workers + 1), ThreadPoolExecutor(1)
     try:
         figures = [(computed if claim.is_theory else simulated).submit(one, claim) for claim in claims]
@@ -103,14 +103,14 @@ class Kept(Protocol):
     """Cache of measured figures."""
 
     def load(self, claim: Claim) -> FigureOutcome | None:
-        """Returns a cached figure; None if there is none."""
+        """Returns a cached figure; None if it is not cached."""
 
     def save(self, figure: FigureOutcome) -> None:
         """Stores a figure."""
 
 
 def measure_tiers(claim: Claim, runs: Runs, laws: frozenset[str]) -> FigureOutcome:
-    """Measures one figure in the full tier and, if it differs, in the quick tier; the worse verdict counts."""
+    """Measures one figure in the full tier. If the quick tier differs, measures it too. The worse verdict counts."""
     full = measure(claim, [runs], laws, full=True)
     if not full.has_tiers:
         return full
@@ -120,7 +120,7 @@ def measure_tiers(claim: Claim, runs: Runs, laws: frozenset[str]) -> FigureOutco
 
 
 def worse(one: Outcome, other: Outcome) -> Outcome:
-    """Returns the outcome with the worse verdict, or `one` if verdicts are equal; attaches the second outcome."""
+    """Returns the outcome with the worse verdict (`one` if verdicts are equal), with the second outcome attached."""
     order = get_args(Verdict)
     if order.index(other.verdict) > order.index(one.verdict):
         one, other = other, one
@@ -130,13 +130,13 @@ def worse(one: Outcome, other: Outcome) -> Outcome:
 def measure(
     claim: Claim, repeats: Sequence[Runs], laws: frozenset[str], *, full: bool, every_draw: bool = True
 ) -> FigureOutcome:
-    """Measures one figure; an exception of its code becomes the verdict "error" of its checks.
+    """Measures one figure. An exception of its code becomes the verdict "error" of its checks.
 
     The figure is measured once per item of ``repeats``. Checks are evaluated over repeats as over seeds.
 
     Raises:
         CancelledError: If the session was interrupted.
-        ClaimError: If the names of the measured values are not those of the checks.
+        ClaimError: If the names of the measured values differ from the names of the checks.
     """
     begin = time.monotonic()
     figures = [Figure(claim, runs, full=full, every_draw=every_draw) for runs in repeats]
@@ -177,7 +177,7 @@ def _repeated(found: Sequence[Mapping[str, Values]]) -> dict[str, dict[str, Meas
 
 
 def over_repeats(values: Sequence[Measured | Noted]) -> Measured | Noted:
-    """Combines values of one check over repeats as over seeds. Values with their own targets become lists."""
+    """Combines values of one check over repeats as over seeds. Values with targets of their own become lists."""
     notes = dict.fromkeys(value.note for value in values if isinstance(value, Noted))
     plain = [value.value if isinstance(value, Noted) else value for value in values]
     against = [value for value in plain if isinstance(value, Against)]
@@ -198,7 +198,7 @@ def _flat(values: Iterable[Value]) -> list[Scalar]:
 
 
 def _check_names(claim: Claim, values: Mapping[str, Values], laws: frozenset[str]) -> None:
-    """Verifies that each check of each entry has a value; checks with missing needs require none.
+    """Verifies that each check of each entry has a value, except checks with missing requirements.
 
     Raises:
         ClaimError: If a name is missing or unknown.
@@ -220,7 +220,7 @@ def _match(where: str, values: Mapping[str, Any], needed: Mapping[str, bool]) ->
 def judge(entry: Entry, values: Values, laws: frozenset[str], failure: str = "") -> list[Outcome]:
     """Returns the outcomes of the checks of an entry, in their order.
 
-    A check with a value has a verdict even if the code of the figure failed later.
+    A check with a value gets a verdict even if the code of the figure fails later.
     """
     outcomes = []
     for i, (key, check) in enumerate(zip(entry.keys, entry.check, strict=True)):
@@ -284,7 +284,7 @@ def _joined(*texts: str) -> str:
 
 
 def _same(seeds: Seeds) -> bool:
-    """Returns True if all seeds give the same non-integer number; equal integers, such as 0 losses, prove nothing."""
+    """Returns True if all seeds give the same non-integer. Equal integers, such as 0 losses, prove nothing."""
     first, *others = _plain(seeds).values
     return bool(others) and isinstance(first, float) and not first.is_integer() and others == [first] * len(others)
 
@@ -298,7 +298,7 @@ def _means(value: Any) -> Iterator[OverFlows]:
 
 
 def _of_flows(means: Sequence[OverFlows]) -> str:
-    """Describes means over flows: the number of flows, and the median and 5th to 95th percentile of single flows."""
+    """Describes means over flows: number of flows, and median and 5th to 95th percentile of single flows."""
     known = [mean.quantiles for mean in means if mean.quantiles]
     texts = [f"over {_span([mean.flows for mean in means])} flows"] if means else []
     if known:
@@ -398,7 +398,7 @@ def _module(claim: Claim) -> ModuleType:
     path = claim.folder / MEASURE_FILE
     name = f"levelflow_papers_{claim.paper}_{claim.folder.name}".replace("-", "_")
     models = str(claim.folder.parent)
-    if models not in sys.path:  # packages in the paper's folder; their names are unique across papers
+    if models not in sys.path:  # packages of the paper, with names that are unique across papers
         sys.path.append(models)
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from levelflow.reproduce.model import Check
     from levelflow.reproduce.outcome import Outcome
 
-#: Size of a strip, and margin at each end as a fraction of the range.
+#: Size of a strip in pixels, and margin at both ends as a fraction of the range.
 WIDTH, HEIGHT = 180, 16
 ROOM = 0.08
-#: Limit on the strips of a check. More strips would be harder to read than numbers.
+#: Largest number of strips of a check. More strips would be harder to read than numbers.
 MOST = 8
-#: Distance of infinite numbers from the end of the strip.
+#: Distance of infinite numbers from the end of the strip, pixels.
 EDGE = 4
 
 
@@ -31,7 +31,7 @@ class Strip:
     Attributes:
         low: Lowest allowed number.
         high: Highest allowed number.
-        named: Expected number, or two bounds.
+        named: Expected number, or lower and upper bound.
         dots: Measured numbers.
         inside: True for each measured number that meets the check.
         seeds: True if there is one measured number per seed.
@@ -55,7 +55,7 @@ class Strip:
 
 
 def strips(outcome: Outcome) -> list[Strip]:
-    """Returns the strips of a check, one per expected number; none if there are too many, or values are not numbers."""
+    """Returns the strips of a check, one per expected number; none if there are too many, or values are no numbers."""
     check = outcome.check
     target = check.value if outcome.target is None else outcome.target
     if outcome.measured is None or target is None:
@@ -87,7 +87,7 @@ def _strip(check: Check, named: Sequence[float], dots: Sequence[float], seeds: b
 
 
 def svg(outcome: Outcome) -> str:
-    """Returns the strips of a check as one SVG element with a text alternative; empty if there are none."""
+    """Returns the strips of a check as one SVG element with a text alternative; empty if it has no strips."""
     rows = strips(outcome)
     if not rows or not all(any(map(math.isfinite, row.named + row.dots)) for row in rows):
         return ""

@@ -1,6 +1,6 @@
 """Figures on a real network: testbed and simulator run the same scenarios at the same scale.
 
-Rates and queues of both results are divided by the scale, so that they are comparable with the paper.
+Rates and queues of both results are divided by the scale, and are then comparable with the paper.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ SCALED = ("_bps", "_bytes")
 
 
 def split(claims: Sequence[Claim]) -> tuple[list[Claim], list[Claim]]:
-    """Returns the claims with a testbed scale, and the claims without one.
+    """Returns the claims with a testbed scale, and the claims without a testbed scale.
 
     Raises:
         ClaimError: If no claim has a testbed scale.
@@ -110,10 +110,10 @@ def measure_all(
     kept: Kept | None = None,
     changes: Sequence[tuple[str, Any]] = (),
 ) -> Generator[FigureOutcome, None, None]:
-    """Measures figures sequentially on a network, and each outcome also in the simulator.
+    """Measures figures sequentially on a network, and each of them also in the simulator.
 
     Each figure runs ``repeats`` times, with the seeds 1, 2, and so on. Checks are evaluated over repeats as over seeds.
-    An interruption cancels the current run; outcomes that were yielded before remain valid.
+    An interruption cancels the current run. Outcomes that were yielded before remain valid.
     """
     for claim in claims:
         found = kept and kept.load(claim)

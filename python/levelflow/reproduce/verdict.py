@@ -10,8 +10,9 @@ from typing import Any, Literal
 
 Scalar = bool | int | float | str
 Value = Scalar | Sequence[Scalar]
-#: `corrected`: the printed statement is false or inconsistent, and a corrected one holds. `refuted`: the statement is
-#: false, and the measurement is the counterexample. `undecidable`: the deciding information is not available.
+#: `corrected`: the printed statement is false or inconsistent, and a corrected statement holds. `refuted`: the
+#: statement is false, and the measurement is the counterexample. `undecidable`: the necessary information is not
+#: available.
 Verdict = Literal["reproduced", "corrected", "refuted", "undecidable", "not reproduced", "error", "missing"]
 #: Verdicts that count as failures of Levelflow.
 FAILED: tuple[Verdict, ...] = ("not reproduced", "error")
@@ -31,7 +32,7 @@ class Against:
 
 @dataclass(frozen=True)
 class Seeds:
-    """Values of a stochastic run, one per seed; the median and `SEEDS_SHARE` of the seeds must meet the bound."""
+    """Values of a stochastic run, one per seed. The median and `SEEDS_SHARE` of the seeds must meet the bound."""
 
     values: tuple[Value, ...]
 
@@ -50,14 +51,14 @@ Measured = Value | Against | Seeds
 
 @dataclass(frozen=True)
 class Spread:
-    """Median and range over seeds, element by element if each seed has several values.
+    """Median and range over seeds; element by element if each seed has several values.
 
     Attributes:
         seeds: Number of seeds.
         met: Number of seeds that meet the check.
         median: Median, which must also meet the check.
-        low: Lowest value; the alphabetically first text.
-        high: Highest value; the alphabetically last text.
+        low: Lowest value, or the alphabetically first text.
+        high: Highest value, or the alphabetically last text.
     """
 
     seeds: int
@@ -81,21 +82,21 @@ def spread(seeds: Seeds, holds: Callable[[Value], bool]) -> Spread:
 
 @dataclass(frozen=True)
 class Noted:
-    """Measured value with a note on other measurements, which the report shows and no check evaluates."""
+    """Measured value with a note on other measurements. The report shows the note, and no check evaluates it."""
 
     value: Measured
     note: str
 
 
 def meets(op: str, expected: Value | None, measured: Measured, tol_rel: float = 0.0, tol_abs: float = 0.0) -> bool:
-    """Compares a measured value with an expected one.
+    """Compares a measured value with an expected value.
 
-    Tolerances widen an equality to both sides, and relax the bound of an inequality; the larger tolerance applies.
-    Lists are compared element by element. If one number is expected, all elements of a list must meet it.
+    A tolerance widens an equality to both sides, and relaxes the bound of an inequality. The larger tolerance applies.
+    Lists are compared element by element. If one number is expected, each element of a list is compared with it.
 
     Raises:
-        TypeError: If the operator does not apply to the type of the measured value, or the value has its own target
-            although the check defines one.
+        TypeError: If the operator does not apply to the type of the measured value, or both the value and the check
+            define a target.
         ValueError: If the operator is unknown, no value was measured, or two lists differ in length.
     """
     if op not in OPERATORS:
@@ -136,7 +137,7 @@ def _seeds_meet(seeds: Seeds, holds: Callable[[Value], bool]) -> bool:
 
 
 def _by_element(values: Sequence[Value], pick: Callable[[Any], Any]) -> Any:
-    """Applies `pick` element by element, or to whole values if they contain texts, because lengths may differ."""
+    """Applies `pick` element by element. Values with texts may differ in length, so they are compared as a whole."""
     if any(isinstance(item, str) for value in values for item in listed(value)):
         return pick(values)
     picked = [pick(column) for column in zip(*map(listed, values), strict=True)]
@@ -144,7 +145,7 @@ def _by_element(values: Sequence[Value], pick: Callable[[Any], Any]) -> Any:
 
 
 def _middle(values: Sequence[Any]) -> Any:
-    """Returns the median; for truth values and texts the middle one in sorted order."""
+    """Returns the median; for truth values and texts, the middle value in sorted order."""
     if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
         return statistics.median(values)
     return sorted(values)[len(values) // 2]

@@ -1,4 +1,4 @@
-"""Text of expected and measured values: numbers with units, seeds as a median and a range."""
+"""Text of expected and measured values: numbers with units, and seeds as median and range."""
 
 from __future__ import annotations
 
@@ -30,15 +30,16 @@ ENDINGS = {
     "packets": ("packets", 1.0),
     "rtts": ("round trips", 1.0),
 }
-#: Multiples of a unit that are printed, largest first.
+#: Multiples of a unit for output, largest first.
 MULTIPLES = {
     "b/s": ((1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s"), (1.0, "b/s")),
     "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")),
     "bytes": ((1e6, "MB"), (1e3, "kB"), (1.0, "bytes")),
 }
-#: Limit on the values of a list; more values are shown as a range.
+#: Largest number of values of a list that are shown. More values are shown as a range.
 MOST = 8
-#: Unit suffix of a name, before any `[...]`. A unit after a number belongs to the number: `monotonic_until_120_s`.
+#: Unit suffix of a name, before any `[...]`. After a number, a unit belongs to the number, as in
+#: `monotonic_until_120_s`.
 ENDING = re.compile(rf"(?<!\d)(?<!_per)_({'|'.join(ENDINGS)})(?:\[|$)")
 
 
@@ -70,7 +71,7 @@ def unit_named(metric: str) -> Unit:
 
 
 def unit_of(outcome: Outcome) -> Unit:
-    """Returns the multiple of a metric's unit in which the largest expected or measured number is at least 1."""
+    """Returns a multiple of the metric's unit in which the largest expected or measured number is at least 1."""
     own = unit_named(outcome.check.metric)
     if own is PLAIN:
         return PLAIN
@@ -140,7 +141,7 @@ def expected(check: Check, unit: Unit = PLAIN) -> str:
 
 
 def measured(outcome: Outcome, unit: Unit) -> tuple[str, str]:
-    """Returns the measured value and a note on its seeds; several seeds are given as median and range."""
+    """Returns the measured value, and a note on its seeds. Several seeds are given as median and range."""
     spread = outcome.spread
     if spread is None:
         return shown(outcome.measured, unit), ""

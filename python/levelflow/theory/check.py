@@ -55,9 +55,8 @@ class Prediction:
         loads: load of each link, bit/s.
         prices: price of each link, in the unit of its law; 0 if the law has no price.
         judgements: one judgement per link and law.
-        time: time from the last start until all rates are within 2 % of the equilibrium, s. Links settle one after
-            another, once the flows that disturb them have settled. None if a link does not settle or its time is
-            unknown.
+        time: time from the last start until all rates are within 2 % of the equilibrium, s. A link settles after the
+            flows that disturb it have settled. None if a link does not settle or its time is unknown.
     """
 
     competition: Competition
@@ -70,20 +69,20 @@ class Prediction:
 
     @property
     def stable(self) -> bool | None:
-        """True if all bottlenecks are stable; None if none is known to be unstable and at least one is unknown."""
+        """True if all bottlenecks are stable, False if at least one is unstable, None otherwise."""
         each = [judgement.verdict.stable for judgement in self.judgements]
         return False if False in each else None if None in each else True
 
     @property
     def queues(self) -> list[float | None]:
-        """Queueing delay at each link, s; infinite if the queue stays full; None if the delay is unknown."""
+        """Queueing delay at each link, s. Infinite if the queue stays full, None if the delay is unknown."""
         laws = [theory_of(flow["law"]) for flow in self.competition.entries]
         by_delay = all(law.signal == "delay" for law in laws)
         no_queue = all(law.reference == MAX_MIN for law in laws)
         waits: list[float | None] = []
         for link, load, price in zip(self.competition.links, self.loads, self.prices, strict=True):
             if "policer" in link["queue"] and load < link["capacity_bps"] * (1 - FULL):
-                waits.append(0.0)  # it drops the excess
+                waits.append(0.0)  # a policer drops the excess, so no queue forms
             elif load > link["service_bps"] * (1 + FULL):
                 waits.append(np.inf)
             elif by_delay:
@@ -94,7 +93,7 @@ class Prediction:
 
     @property
     def rates_by_flow(self) -> dict[str, float]:
-        """Rate of one flow of each entry, by entry name, bit/s; the mean if its flows take several paths."""
+        """Rate of one flow of each entry, bit/s, by entry name: the mean over the paths of the entry."""
         found = self.competition
         names = [flow["name"] for flow in found.entries]
         totals = dict.fromkeys(names, (0.0, 0.0))
@@ -127,7 +126,7 @@ def check(scenario: ScenarioRecord, at: float | None = None) -> Prediction:
 
     Args:
         scenario: resolved scenario.
-        at: time in s at which flows must be active to count; by default all listed flows count.
+        at: time in s. Only flows active at this time count. By default, all flows count that do not arrive at random.
 
     Raises:
         CompetitionError: if no flow competes.
@@ -180,7 +179,7 @@ def as_plain(found: Prediction) -> dict[str, object]:
 
 
 def rates_of(found: Competition) -> tuple[Floats, Ints, Floats]:
-    """Returns the rate of one flow of each entry, bit/s, the link that limits it, and the price of each link."""
+    """Returns each entry's rate per flow (bit/s), the link that limits each entry, and the price of each link."""
     known = equilibrium_of(found)
     if known is None:
         rates, limits = rates_and_bottlenecks(found.routes, found.available, weights(found))
@@ -230,12 +229,12 @@ def _judge(law: str, ports: list[Port]) -> list[Verdict]:
 
 
 def _hops(over: NDArray[np.bool_]) -> float:
-    """Returns the number of links up to and including the first overloaded one."""
+    """Returns the number of links up to and including the first overloaded link; all links if none is overloaded."""
     return float(np.argmax(over) + 1 if over.any() else over.size)
 
 
 def _full_wait(link: LinkRecord, load: float, packet: int) -> float:
-    """Returns the queueing delay at an overloaded link, s; 0 unless the link is overloaded and its buffer limited."""
+    """Returns the queueing delay at a link, s: 0 unless the link is overloaded and its buffer is limited."""
     if "policer" in link["queue"] or link["buffer"] == "unlimited":
         return 0.0
     full = load > link["service_bps"] * (1 + FULL)
@@ -243,7 +242,10 @@ def _full_wait(link: LinkRecord, load: float, packet: int) -> float:
 
 
 def _time(found: Competition, limits: Ints, judgements: tuple[Judgement, ...]) -> float | None:
-    """Returns the sum of the settling times of links that settle one after another; None if unknown."""
+    """Returns the time until all links have settled; None if unknown.
+
+    Links form layers. A layer settles after all layers before it. The sum has the longest time of each layer.
+    """
     times: dict[int, float] = {}
     for judgement in judgements:
         if judgement.verdict.time is None:

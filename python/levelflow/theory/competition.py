@@ -32,7 +32,8 @@ class Competition:
         counts: number of competing flows of each entry; may be fractional, as a mean.
         routes: indices of the links that each entry crosses.
         links: all links of the scenario.
-        available: per link, the target of its routers or its service rate, minus unresponsive traffic, bit/s.
+        available: capacity of each link for the competing flows, bit/s: router target or service rate, minus
+            unresponsive traffic.
     """
 
     entries: list[FlowRecord]
@@ -50,8 +51,8 @@ def competition(
 ) -> Competition:
     """Returns the competing flows, and the capacity available to them.
 
-    A link offers the target of its routers, limited to the rate that its shaper or policer passes (`target_bps`),
-    minus unresponsive traffic. Headers count as traffic; ACKs and handshakes do not.
+    A link offers the target rate of its routers, at most the rate of its shaper or policer (`target_bps`). Unresponsive
+    traffic is subtracted. Headers count as traffic; ACKs and handshakes do not.
 
     Args:
         scenario: resolved scenario.
@@ -63,7 +64,7 @@ def competition(
     competing = []
     for number, flow in enumerate(scenario["flows"]):
         sent = (sending or {}).get(number)
-        if flow["signal"] == "nothing" and sent is None:  # unresponsive: it always sends at its rate
+        if flow["signal"] == "nothing" and sent is None:  # an unresponsive flow always sends at its rate
             sent = active[number] * base(flow["params"]["rate"])
         for path, (names, share) in enumerate(paths_of(flow)):
             route = [index[name] for name in names]
@@ -91,7 +92,7 @@ def paths_of(flow: FlowRecord) -> list[tuple[list[str], float]]:
 
 
 def in_force(scenario: ScenarioRecord, start: float, end: float | None = None) -> ScenarioRecord:
-    """Returns a scenario without changes, with the links at one time or with time-averaged links.
+    """Returns a scenario whose links are constant: their values at one time, or averages over time.
 
     Routes are those at time `start`.
 
@@ -166,7 +167,7 @@ def of_flows(found: Competition, name: str) -> list[float]:
 
 
 def round_trips(found: Competition) -> list[float] | None:
-    """Returns the base round-trip time of each entry; None if one is random."""
+    """Returns the base round-trip time of each entry; None if a round-trip time is random."""
     rtts = [rtt for flow in found.entries if (rtt := flow["base_rtt_s"])]
     return rtts if len(rtts) == len(found.entries) else None
 
@@ -177,5 +178,5 @@ def packet_sizes(found: Competition) -> Floats:
 
 
 def delivered_shares(found: Competition) -> Floats:
-    """Returns the fraction of each entry's packets that wires deliver."""
+    """Returns the fraction of each entry's packets that the wires of its route deliver."""
     return np.array([np.prod([1 - found.links[link]["loss"] for link in route]) for route in found.routes])

@@ -12,4 +12,4 @@ class ParameterError(TheoryError):
 
 
 class ConvergenceError(TheoryError, ArithmeticError):
-    """Prices that floating point cannot represent, as for weights that differ by hundreds of decades."""
+    """Prices outside the range of floating point, for example if weights differ by hundreds of orders of magnitude."""

@@ -53,9 +53,9 @@ class Loops:
 
     Attributes:
         gains: names of the gains, with the defaults of the paper.
-        loop: function of gains and round-trip times (s). If prices can be averaged, it also takes `averaged`.
+        loop: function of the gains and the round-trip times (s), and of `averaged` if `averages` is True.
         averages: True if receivers may average prices.
-        delays: limit on the number of round-trip times.
+        delays: largest allowed number of round-trip times.
     """
 
     gains: dict[str, float]
@@ -70,7 +70,7 @@ class Pairs:
 
     Attributes:
         gains: names and defaults of the gains.
-        highest: largest allowed gain, by name, with capacities of 100.
+        highest: largest allowed gain, by name, for a capacity of 100.
         step: maps the rates, the capacity and the gains to the next rates.
     """
 
@@ -85,8 +85,8 @@ class Trajectories:
 
     Attributes:
         axes: names of the two components of the state.
-        x: first component, by time and start.
-        y: second component, by time and start.
+        x: first component, with a row per time and a column per initial state.
+        y: second component, in the same layout.
         equilibrium: equilibrium values of both components.
         settles: True for initial states from which the model converges.
         linear: True if the linearised model is stable.
@@ -119,12 +119,12 @@ class Theory:
 
     Attributes:
         fluid: fluid model, as module of `theory.fluid` and class, such as `"windows:Reno"`.
-        reference: kind of rates with which runs are compared, `MAX_MIN` or `UTILITY`.
+        reference: kind of reference rates for comparisons with runs, `MAX_MIN` or `UTILITY`.
         equilibrium: maps routes, capacities and law parameters to the rates of the flows, with the residual as proof.
         in_scenario: maps the competing flows of a scenario to their equilibrium; None if it is unknown.
         signal: signal of the law's links: a rate, a price, or the queueing delay as a price.
         weight: parameter to which rates at a shared bottleneck are proportional; None if rates are equal.
-        judge: maps ports to their stability.
+        judge: maps ports (links with the flows that they limit) to stability verdicts.
         region: stable region in a plane of two gains.
         nyquist: open loop on one link.
         phase: phase portrait, with trajectories from several initial states.

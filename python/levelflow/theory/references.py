@@ -1,9 +1,10 @@
 """Reference rates with which a run is compared: the equilibrium of its laws.
 
-Laws whose routers signal the smallest share or the largest price of a path converge to max-min fair rates, or close to
-them. Some other laws converge to rates that maximise a utility. The records in `theory.laws` contain the equilibrium of
-a law's flows in a scenario. Laws of the first kind are compared with max-min fair rates, which are their goal. The same
-applies to laws whose equilibrium is unknown, and to several laws in one scenario.
+The routers of some laws signal the smallest share or the largest price of a path. These laws converge to max-min fair
+rates, or close to them. They are compared with max-min fair rates, which are their goal. Other laws converge to rates
+that maximise a utility, and are compared with these rates. The records in `theory.laws` contain the equilibrium of a
+law's flows in a scenario. If the equilibrium of a law is unknown, or a scenario has several laws, the reference is
+max-min fair.
 """
 
 from __future__ import annotations
@@ -65,9 +66,9 @@ def reference(
 
 
 def equilibrium_of(found: Competition) -> Equilibrium | None:
-    """Returns the equilibrium of flows that use one law; None for several laws, or if the equilibrium is unknown.
+    """Returns the equilibrium of flows that all use one law; None for several laws, or if the equilibrium is unknown.
 
-    It is also unknown if a link has no capacity left for the flows that cross it, if round trips are random, or if the
+    The equilibrium is also unknown if a link has no capacity left for its flows, if round trips are random, or if the
     marking threshold of a link changes.
     """
     laws = {flow["law"] for flow in found.entries}

@@ -8,7 +8,7 @@ import re
 from levelflow.theory.errors import ParameterError
 from levelflow.theory.validate import explained, shown
 
-#: Values of units, in s, bit/s, bytes or packets.
+#: Value of each unit in the base unit of its quantity: s, bit/s, bytes or packets.
 UNITS = {
     "": 1.0,
     **{f"{prefix}s": factor for prefix, factor in zip("pnum", (1e-12, 1e-9, 1e-6, 1e-3), strict=True)},
@@ -47,7 +47,7 @@ def base(text: str) -> float:
 
 @explained
 def room(buffer: str, packet: float) -> float:
-    """Returns the size in bytes of a buffer given in bytes, in packets of `packet` bytes, or as unlimited."""
+    """Returns the size of a buffer in bytes. The text is in bytes, in packets of `packet` bytes, or `unlimited`."""
     if buffer == "unlimited":
         return math.inf
     return base(buffer) * (packet if "packet" in buffer else 1.0)

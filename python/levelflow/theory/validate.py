@@ -18,7 +18,7 @@ Answer = TypeVar("Answer")
 
 #: Largest magnitude of a quantity. Its inverse bounds divisors, so squares and ratios stay finite.
 LARGEST = 1e150
-#: Limit on whole numbers, so that all are distinct as floats.
+#: Largest whole number. Up to this limit, floats represent all whole numbers exactly.
 LARGEST_WHOLE = 2**53
 #: Largest number of characters of a value in an error message.
 LONGEST_SHOWN = 60
@@ -144,10 +144,9 @@ class _ShapeError(ParameterError):
 
 
 def explained(function: Callable[Given, Answer]) -> Callable[Given, Answer]:
-    """Returns a function that rejects arrays that numpy cannot combine, with their names in the message.
+    """Returns a function whose errors name the argument that numpy cannot use.
 
-    Checking shapes before each call would take as long as the elementwise work, so shapes are checked only after an
-    error.
+    Checks before each call would take as long as the elementwise work, so arguments are checked only after an error.
 
     Raises:
         ParameterError: if an argument does not match its annotation (numbers, whole numbers, tuples of them, routes,
@@ -166,7 +165,7 @@ def explained(function: Callable[Given, Answer]) -> Callable[Given, Answer]:
         try:
             return function(*given, **named)
         except TheoryError as error:
-            if isinstance(error, _ShapeError):  # of a nested call, whose names the caller does not use
+            if isinstance(error, _ShapeError):  # raised by a nested call, with names that the caller does not use
                 _explain(kinds, signature(function).bind(*given, **named).arguments)
             raise
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
@@ -247,7 +246,7 @@ def _need_word(name: str, value: object, _: str) -> None:
         raise ParameterError(f"{name} {shown(value)} is not allowed; needs a word")
 
 
-#: Checks by the start of an annotation.
+#: Check of an argument, by the first characters of its annotation.
 _CHECKS: dict[str, Callable[[str, object, str], None]] = {
     "float": _need_number,
     "int": _need_number,

@@ -1,7 +1,7 @@
 """Stability of the flows that fill one link, and the margin of the law's gain to the stability boundary.
 
-A network of laws that follow the tightest link of a path is stable if each bottleneck is stable together with the flows
-that it limits (Zhang 2008, theorem 14). So stability is decided link by link.
+Some laws follow only the tightest link of a path. A network of such laws is stable if each bottleneck is stable with
+the flows that it limits (Zhang 2008, theorem 14). Stability is therefore decided link by link.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from levelflow.theory.arrays import Bools, Floats
 from levelflow.theory.units import base
 from levelflow.theory.validate import explained
 
-#: Factors of the gains that are tried if only a simulation can decide.
+#: Factors by which a gain is multiplied to find its stability margin.
 FACTORS = np.geomspace(0.25, 4, 80)
 #: Relative distance from the equilibrium below which a rate has converged.
 NEAR = 0.02
@@ -31,8 +31,8 @@ class Port:
         sender: sender parameters of the law, as texts with units.
         router: router parameters of the law, as texts with units.
         counts: number of flows that each entry of `rates` represents; 1 by default.
-        hops: number of links that each flow crosses, up to the first link that loses its excess load; later links see
-        no change. 1 by default.
+        hops: number of links that each flow crosses, up to the first link that drops its excess load. Behind that link,
+            the load is constant. 1 by default.
     """
 
     rates: Floats
@@ -52,7 +52,7 @@ class Port:
 
     @property
     def weights(self) -> Floats:
-        """Fraction of the total rate in each kind of flow."""
+        """Fraction of the total rate that the flows of each entry of `rates` send."""
         total = self.rates * (1.0 if self.counts is None else self.counts)
         return total / total.sum()
 
@@ -68,7 +68,8 @@ class Verdict:
 
     Attributes:
         stable: True if the port is stable; None if unknown.
-        margin: factor by which the loop gain may rise (above 1) or must fall (below 1) until stability changes.
+        margin: factor of the loop gain at which stability changes: above 1 if the port is stable, below 1 if it is
+            unstable.
         time: time in which a small disturbance shrinks to 2 %, s; None if it does not shrink, or the time is unknown.
         why: proof, as text.
         breaks: change that would make the port unstable, as text.
@@ -87,7 +88,10 @@ def each_port(judge: Callable[[Port], Verdict]) -> Callable[[list[Port]], list[V
 
 
 def margin_of(settled: Bools) -> float:
-    """Returns the factor at which stability changes, between two tried factors. The last entry is for factor 1."""
+    """Returns the factor of the gain at which stability changes: the geometric mean of two adjacent tried factors.
+
+    `settled` contains the stability for each of `FACTORS`, and in its last entry the stability for factor 1.
+    """
     now = bool(settled[-1])
     at = int(np.searchsorted(FACTORS, 1.0))
     factors, settles = np.insert(FACTORS, at, 1.0), np.insert(settled[:-1], at, now)
@@ -101,7 +105,7 @@ def margin_of(settled: Bools) -> float:
 
 @explained
 def times_larger(what: str, margin: float) -> str:
-    """Returns a text that names the growth of a quantity that would cause instability."""
+    """Returns the factor by which a quantity must grow to cause instability, as text."""
     if np.isfinite(margin):
         return f"{what} {margin:.2g} times as large"
     return f"nothing that was tried, up to {what} {FACTORS[-1]:g} times as large"

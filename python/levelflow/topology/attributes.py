@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 Key = Literal["capacity", "delay", "weight"]
-#: Label attributes of the Topology Zoo and of yEd. A label does not always name a rate.
+#: Label attributes of the Topology Zoo and of yEd. Some labels name no rate.
 LABELS = ("LinkLabel", "label")
-#: Topology Zoo attribute that holds the rate as a number, bit/s.
+#: Topology Zoo attribute with the rate as a number, bit/s.
 RAW_SPEED = "LinkSpeedRaw"
 COORDINATES = "coordinates"
 #: Propagation speed in fibre, two thirds of the speed of light, km/s.
@@ -57,12 +57,12 @@ class Value(NamedTuple):
 
 @dataclass(frozen=True)
 class Attribute:
-    """An edge attribute that is read.
+    """Edge attribute to read.
 
     Attributes:
-        key: link key that receives its value.
+        key: link key that receives the value.
         name: name of the attribute in the graph.
-        scale: unit of numbers that have none, in bit/s or s.
+        scale: unit of numbers without a unit, in bit/s or s.
     """
 
     key: Key
@@ -114,7 +114,7 @@ class Attribute:
 
 
 def _scale(key: Key, unit: str, place: str) -> float:
-    """Returns a unit, or a multiple of a unit, in bit/s or s, as parsed by the engine."""
+    """Returns a unit, or a multiple of a unit, in bit/s or s. The engine parses the text."""
     text = unit if unit[:1].isdigit() else f"1 {unit}"
     capacity, delay = (text, "0 s") if key == "capacity" else ("1 b/s", text)
     try:
@@ -129,7 +129,7 @@ def _scale(key: Key, unit: str, place: str) -> float:
 
 
 def number_of(value: Any) -> float | None:
-    """Returns a number, or the number in a text; None if there is none."""
+    """Returns a number, or the number in a text; None for any other value."""
     if isinstance(value, str):
         try:
             return float(value)
@@ -139,7 +139,7 @@ def number_of(value: Any) -> float | None:
 
 
 def weight_of(place: str, given: Any) -> Fraction | None:
-    """Returns the weight of an edge as a fraction: the simplest one that equals it as a float, or its exact decimals.
+    """Returns the weight of an edge as a fraction: a simple fraction of equal float value, or its exact decimals.
 
     Raises:
         ScenarioError: if the weight is not a number above 0.
@@ -165,7 +165,7 @@ def written(key: Key, number: float) -> str:
 
 
 def capacity_of(place: str, values: Mapping[str, Any], attribute: Attribute) -> Value | None:
-    """Returns the capacity of an edge: from `attribute`, or else from Topology Zoo and yEd attributes.
+    """Returns the capacity of an edge: from `attribute`, otherwise from attributes of the Topology Zoo or yEd.
 
     Raises:
         ScenarioError: if the value is not allowed.
@@ -183,7 +183,7 @@ def capacity_of(place: str, values: Mapping[str, Any], attribute: Attribute) -> 
 def delay_of(
     place: str, values: Mapping[str, Any], attribute: Attribute, nodes: Sequence[Mapping[str, Any]]
 ) -> Value | None:
-    """Returns the delay of an edge: from `attribute`, or else that of fibre along the great circle between its nodes.
+    """Returns the delay of an edge: from `attribute`, otherwise of fibre along the great circle between its nodes.
 
     Raises:
         ScenarioError: if the value is not allowed.

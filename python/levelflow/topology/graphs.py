@@ -18,7 +18,7 @@ MOST_LINKS = 1_000_000
 
 
 def dumbbell(pairs: int) -> Graph:
-    """Returns a dumbbell: one link with `pairs` hosts on its left and as many on its right."""
+    """Returns a dumbbell: one link, with `pairs` hosts on its left and `pairs` hosts on its right."""
     graph = _of_links([("left", "right")])
     for side in ("left", "right"):
         _hosts(graph, side, [f"{side}{number}" for number in range(1, pairs + 1)])
@@ -67,7 +67,7 @@ def fat_tree(k: int) -> Graph:
 
 
 def waxman(nodes: int, seed: int) -> Graph:
-    """Returns the largest connected part of a Waxman graph (1988): nodes in a square, nearby ones linked more often."""
+    """Returns the largest connected part of a Waxman graph (1988): random nodes in a square, and mostly short links."""
     graph = nx.waxman_graph(nodes, beta=0.6, alpha=0.2, L=1.0, seed=seed)
     if not graph.number_of_edges():
         raise ScenarioError(f"waxman:{nodes}: no links with seed {seed}; take more nodes, or another seed")
@@ -75,7 +75,7 @@ def waxman(nodes: int, seed: int) -> Graph:
 
 
 def random_regular(nodes: int, degree: int, seed: int) -> Graph:
-    """Returns a random graph in which each node has `degree` links; redrawn until it is connected.
+    """Returns a random connected graph in which each node has `degree` links.
 
     Raises:
         ScenarioError: if no such graph exists.
@@ -90,7 +90,7 @@ def random_regular(nodes: int, degree: int, seed: int) -> Graph:
     raise ScenarioError(f"random-regular:{nodes}x{degree}: no connected graph in 100 draws; take a larger degree")
 
 
-#: Generators by name, with the names of their arguments.
+#: Generator of each kind, names of its arguments, and True if it is random.
 KINDS: dict[str, tuple[Callable[..., Graph], tuple[str, ...], bool]] = {
     "dumbbell": (dumbbell, ("pairs",), False),
     "parking-lot": (parking_lot, ("links",), False),

@@ -17,11 +17,11 @@ LINE_RATES = {
     "E3": 34.368e6,
     "E4": 139.264e6,
 }
-#: Rates of the first level of each hierarchy, bit/s. Level n has n times this rate.
+#: Rate of level 1 of each hierarchy, bit/s. Level n has n times this rate.
 HIERARCHIES = {"OC": 51.84e6, "STS": 51.84e6, "STM": 155.52e6}
 #: Largest relative difference between two names of the same rate, such as 1.5 Mb/s and T1.
 SAME_RATE = 0.03
-#: Largest length of a text that is read as a label, in characters.
+#: Largest length of a text that is parsed as a label, characters.
 LONGEST = 200
 PREFIXES = {"": 1.0, "k": 1e3, "m": 1e6, "g": 1e9, "t": 1e12}
 COUNTS = {"dual": 2, "double": 2, "twin": 2, "two": 2, "triple": 3, "three": 3, "quad": 4, "four": 4}
@@ -86,8 +86,8 @@ class Reading(NamedTuple):
     """Rate read from a label.
 
     Attributes:
-        rate: rate named by the label, bit/s; None if the label names no rate, or no single one.
-        doubtful: True if the label names rates but no single one: a range, a bound, several rates, an unknown multiple.
+        rate: rate named by the label, bit/s; None if the label does not name exactly one rate.
+        doubtful: True if the label names a range, a bound, several rates or an unknown multiple.
     """
 
     rate: float | None
@@ -97,7 +97,8 @@ class Reading(NamedTuple):
 def speed(label: str) -> float | None:
     """Returns the rate named by a label, in bit/s; None for a range, a bound, several rates or an unknown multiple.
 
-    `MB/s` counts bits, as in the Topology Zoo: its LinkSpeedRaw for "24 MB/s" is 24000000. Bytes are `MByte/s`.
+    `MB/s` means megabits per second, as in the Topology Zoo: its LinkSpeedRaw for "24 MB/s" is 24000000. `MByte/s`
+    means megabytes per second.
 
     >>> speed("10 Gbps"), speed("OC-48"), speed("2x 155 Mbit/s"), speed("2,5 Gbit/s"), speed("Gigabit Ethernet")
     (10000000000.0, 2488320000.0, 310000000.0, 2500000000.0, 1000000000.0)
@@ -122,7 +123,7 @@ def read(label: str) -> Reading:
         if found["more"] or not rate or not math.isfinite(rate):
             return Reading(None, True)
         (named if found["number"] is None else written).append(rate)
-    # A written number precedes a name, since the name is that of the nominal rate.
+    # Written numbers come before names of line rates, because such a name means a nominal rate.
     rates = written + named
     if not rates:
         return Reading(None, False)
@@ -148,7 +149,7 @@ def _rate(found: re.Match[str]) -> float | None:
 
 
 def _number(text: str, unit: float) -> float:
-    """Returns a number times its unit. A comma before three digits may separate thousands or be a decimal point."""
+    """Returns a number times its unit. A comma before three digits is ambiguous: it may be a decimal point."""
     words = {"ten": 10.0, "forty": 40.0, "hundred": 100.0}
     if text.lower() in words:
         return words[text.lower()] * unit
@@ -164,7 +165,7 @@ def _number(text: str, unit: float) -> float:
 
 
 def _times(before: str, rate: float, after: str) -> float | None:
-    """Returns a rate times the multiples written around it; None if this text leaves the rate open."""
+    """Returns a rate times the multiples in the text around it; None if this text makes the rate ambiguous."""
     while found := _COUNT_BEFORE.search(before):
         rate *= int(found[1])
         before = before[: found.start()]

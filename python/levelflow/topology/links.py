@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["entries", "largest_part", "read", "speed"]
 
-#: Attribute of a directed graph whose edges are duplex links. It holds, per edge, the attributes of the reverse edge.
+#: Attribute of a directed graph whose edges are duplex links. It contains the attributes of the reverse direction, by
+#: edge.
 OPPOSITES = "levelflow opposites"
 #: Attributes of a node or an edge, as in the file.
 Attributes = Mapping[str, Any]
@@ -36,7 +37,7 @@ KEYS: tuple[Key, Key, Key] = ("capacity", "delay", "weight")
 
 
 def read(path: Path, duplex: bool = False) -> Graph:
-    """Reads a GraphML or GML file. Nodes are named by their labels; node and edge attributes are kept.
+    """Reads a GraphML or GML file. Node names are their labels. Node and edge attributes are kept.
 
     Args:
         path: path of the file.
@@ -92,11 +93,11 @@ def _add_lines(graph: Graph, edges: list[tuple[str, str, Attributes]]) -> None:
 
 
 class _Line(NamedTuple):
-    """A link between two nodes of the graph.
+    """Link between two nodes of the graph.
 
     Attributes:
-        ends: names of its two nodes.
-        nodes: graph attributes of its two nodes.
+        ends: names of the two nodes.
+        nodes: graph attributes of the two nodes.
         number: number of the link among parallel links, from 1.
         directions: attributes of each direction that the graph lists.
     """
@@ -114,12 +115,12 @@ class _Line(NamedTuple):
 
 
 class _Edge(NamedTuple):
-    """One direction of a link as read; None means that the default is used.
+    """One direction of a link, as in the file; None means the default.
 
     Attributes:
         capacity: capacity and its source.
         delay: delay and its source.
-        weight: weight as given.
+        weight: weight in the file.
     """
 
     capacity: Value | None
@@ -184,7 +185,7 @@ def _asked(graph: Graph, name: str, attributes: tuple[str, str, str]) -> list[At
 
 
 def _lines(graph: Graph) -> Iterator[_Line]:
-    """Yields all links, with parallel links numbered. Loops from a node to itself are left out."""
+    """Yields all links except loops from a node to itself. Parallel links are numbered."""
     opposites = graph.graph.get(OPPOSITES, {})
     if graph.is_multigraph():
         edges = graph.edges(keys=True, data=True)
@@ -236,7 +237,7 @@ def _entry(line: _Line, directions: list[Table], one_way: bool) -> Table:
 
 
 def _of_duplex(graph: Graph) -> list[str]:
-    """Returns a line with the number of directions that `--duplex` added to a directed graph, if it was mixed."""
+    """Returns a line with the number of directions that `--duplex` added, if only some links had both directions."""
     opposites = graph.graph.get(OPPOSITES)
     if opposites is None:
         return []
@@ -251,7 +252,7 @@ def _of_duplex(graph: Graph) -> list[str]:
 
 
 def largest_part(graph: Graph) -> tuple[Graph, list[str]]:
-    """Returns the largest mutually reachable part of a graph, and a line if nodes are left out."""
+    """Returns the largest mutually reachable part of a graph, and a line if other nodes are omitted."""
     parts = nx.connected_components
     if graph.is_directed():
         parts = nx.strongly_connected_components if _is_one_way(graph) else nx.weakly_connected_components

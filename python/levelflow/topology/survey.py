@@ -23,14 +23,14 @@ SLOWEST_PLAUSIBLE = 64e3
 SLOWEST_FASTEST = 1e6
 #: Highest plausible line rate, bit/s.
 FASTEST_PLAUSIBLE = 1e14
-#: Longest plausible one-way delay, s: a hop by a geostationary satellite takes 0.24 to 0.28 s.
+#: Longest plausible one-way delay, s. A hop by a geostationary satellite takes 0.24 to 0.28 s.
 LONGEST_PLAUSIBLE = 0.3
 #: Units to suggest for numbers. The first unit that makes all values plausible is suggested.
 UNITS: dict[str, tuple[tuple[str, float], ...]] = {
     "capacity": (("Mb/s", 1e6), ("Gb/s", 1e9), ("kb/s", 1e3)),
     "delay": (("ms", 1e-3), ("us", 1e-6), ("ns", 1e-9)),
 }
-#: Names of attributes that probably hold a capacity or delay.
+#: Names of attributes that are probably a capacity or delay.
 ALIKE = {
     "capacity": re.compile(r"band|capac|speed|rate\b|^bw|throughput", re.IGNORECASE),
     "delay": re.compile(r"delay|latenc|^rtt", re.IGNORECASE),
@@ -43,7 +43,7 @@ class Survey:
 
     Attributes:
         attribute: requested edge attribute.
-        default: value for links that have none.
+        default: value for links without this attribute.
     """
 
     def __init__(self, attribute: Attribute, default: str) -> None:
@@ -153,7 +153,7 @@ class Survey:
         return f"; {taken}; if they count {unit}, write --{self.key}-attribute {name}:{unit}"
 
     def _unit(self, numbers: list[float]) -> str:
-        """Returns the first unit that makes all numbers plausible; the first of all units if none does."""
+        """Returns the first unit that makes all numbers plausible, or the first unit if no unit does."""
         low, high = min(numbers), max(numbers)
         for unit, scale in UNITS[self.key]:
             if self.key == "delay" and high * scale <= LONGEST_PLAUSIBLE:

@@ -18,18 +18,18 @@ if TYPE_CHECKING:
 
 MATRICES = ("all-to-all", "permutation", "incast", "gravity", "random")
 MOST_FLOWS = 1_000_000
-#: Limit on the load of the busiest link, relative to its service rate.
+#: Largest load of the busiest link, relative to its service rate.
 MOST_LOAD = 10.0
 
 
 def pairs(graph: Graph, matrix: str, flows: int | None = None, seed: int = 1) -> list[tuple[str, str]]:
-    """Returns pairs of senders and receivers: nodes with `host`, or all nodes if no node has it.
+    """Returns pairs of senders and receivers, among nodes with `host`, or among all nodes if no node has it.
 
     Args:
         graph: networkx graph.
-        matrix: one of `MATRICES`. In `permutation`, each node sends to one node and receives from one. In `incast`, all
-            send to the first node. In `gravity`, pairs are drawn in proportion to the product of their degrees. In
-            `random`, they are drawn uniformly.
+        matrix: one of `MATRICES`. In `permutation`, each node sends to one node and receives from one node. In
+            `incast`, all other nodes send to the first node. In `gravity`, the probability of a pair is proportional to
+            the product of the degrees of its nodes. In `random`, all pairs are equally likely.
         flows: number of flows, for gravity and random; by default the number of nodes.
         seed: seed of the random draws.
 
@@ -64,7 +64,7 @@ def pairs(graph: Graph, matrix: str, flows: int | None = None, seed: int = 1) ->
 
 
 def _derangement(ends: list[str], draw: Random) -> list[tuple[str, str]]:
-    """Returns a random permutation without a fixed point, by rejection; about one draw in e is accepted."""
+    """Returns a random permutation without a fixed point. It rejects other permutations, and accepts about one in e."""
     while True:
         others = draw.sample(ends, len(ends))
         if all(a != b for a, b in zip(ends, others, strict=True)):
@@ -74,7 +74,7 @@ def _derangement(ends: list[str], draw: Random) -> list[tuple[str, str]]:
 def scale(scenario: Scenario, load: float) -> Scenario:
     """Scales the arrivals of all flow entries to a given load of the busiest link, relative to its service rate.
 
-    Entries without `arrivals` get Poisson arrivals, all at the same rate.
+    Entries without `arrivals` get Poisson arrivals of equal rate.
 
     Args:
         scenario: scenario whose flow entries have a size.
@@ -100,7 +100,7 @@ def scale(scenario: Scenario, load: float) -> Scenario:
 
 
 def busiest(scenario: Scenario) -> tuple[str, float]:
-    """Returns the most loaded link and its load, relative to its service rate; 0 without load."""
+    """Returns the most loaded link and its load relative to its service rate. The load is 0 if no flow offers any."""
     links = scenario.resolve()["links"]
     load, name = max((link["offered_load"] or 0.0, link["name"]) for link in links)
     return name, load

@@ -1,4 +1,4 @@
-"""Link weights as whole numbers, whose sums along routes are exact."""
+"""Link weights as whole numbers, with exact sums along routes."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ HEAVIEST = 16_777_215
 def whole(weights: Sequence[Fraction | None]) -> tuple[list[int | None], list[str]]:
     """Returns weights as whole numbers in the same proportions, and a line if they differ from the given weights.
 
-    Sums of the whole numbers have the same order and ties as sums of the given weights. Weights that would exceed
-    `HEAVIEST` are rounded instead.
+    Sums of the whole numbers have the same order and ties as sums of the given weights. If a whole number would exceed
+    `HEAVIEST`, all weights are scaled and rounded instead.
 
     Args:
         weights: link weights; None means the default, 1.

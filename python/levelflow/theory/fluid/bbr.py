@@ -1,12 +1,12 @@
 """BBR, version 1, with a maximum filter over round trips (after Scherrer, Legner, Perrig, Schmid 2022).
 
-      x = min(0.99 gain B, the rate the window allows),   window 2 B r + 3 packets,   B = largest ACK rate in 10 round
-      trips
+    x = min(0.99 gain B, the rate that the window allows),   window 2 B r + 3 packets
+    B = largest ACK rate in 10 round trips,                  r = shortest round trip so far
 
-`r` is the shortest round trip so far. Startup, Drain, the eight gains of ProbeBW and ProbeRTT follow each other as in
-the packet law. A packet is in flight if it was sent and neither acknowledged nor lost. Not modelled: the reaction of
-the window to a loss. As in the packet law, the amount of delivered data selects the first phase of ProbeBW. If flows
-share a full buffer, their rates depend on this phase.
+Startup, Drain, the eight gains of ProbeBW and ProbeRTT follow each other as in the packet law. A packet is in flight if
+it was sent and neither acknowledged nor lost. Not modelled: the reaction of the window to a loss. As in the packet law,
+the amount of delivered data selects the first phase of ProbeBW. If flows share a full buffer, their rates depend on
+this phase.
 """
 
 from __future__ import annotations
@@ -17,21 +17,21 @@ from levelflow.theory.arrays import Bools, Floats
 from levelflow.theory.fluid.law import ACKS, LOSSES, WAITS, Heard, Law, number
 
 CYCLE = np.array([1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0])
-#: Length of the maximum filter, round trips. Bandwidth growth that Startup requires. Rounds without this growth after
-#: which the pipe is full.
+#: Length of the maximum filter, round trips. Bandwidth growth per round that Startup requires. Number of rounds without
+#: this growth after which the pipe is full.
 ROUNDS, GROWTH, FLAT = 10, 1.25, 3
 MARGIN, HEADROOM, SMALLEST = 0.99, 3.0, 4.0
-#: Fraction of a round trip within which data in flight beyond the window drains.
+#: Fraction of a round trip in which a flow drains the packets in flight that exceed the window.
 BRAKE = 0.25
-#: Fraction of the deviation from Little's law that is corrected in the packets in flight per round trip. Losses are
-#: looked up once per step, so errors would add up otherwise.
+#: Correction of the packets in flight towards Little's law: fraction of the deviation per round trip. Losses are looked
+#: up once per step, so errors would otherwise accumulate.
 LEAK = 0.1
 #: Duration of ProbeRTT, s.
 STAY = 0.2
 STARTUP, DRAIN, PROBE, REST = range(4)
-#: State components: mode; phase of ProbeBW and its start; end of the round; bandwidth of the full pipe and rounds since
-#: it grew; packets in flight; packets delivered; shortest round trip and its time; end of ProbeRTT; bandwidth of
-#: the last rounds.
+#: State components: mode; phase of ProbeBW and start of the phase; end of the round; bandwidth of the full pipe and
+#: number of rounds without growth; packets in flight; packets delivered; shortest round trip and time of this
+#: measurement; end of ProbeRTT; bandwidths of the last rounds.
 MODE, PHASE, SINCE, ROUND, FULL, STILL, OUT, DELIVERED, SHORTEST, SEEN, END = range(11)
 FILTER = slice(11, 11 + ROUNDS)
 
@@ -47,7 +47,7 @@ class Bbr(Law):
     HANDSHAKE = True
 
     def start(self) -> Floats:
-        """Returns the initial state, with a bandwidth of the initial window per round trip."""
+        """Returns the initial state. The initial bandwidth is one initial window per round trip."""
         state = np.zeros((FILTER.stop, self.base.size))
         state[SHORTEST] = np.inf
         return state
@@ -68,7 +68,7 @@ class Bbr(Law):
         bandwidth, rtt = self._model(state, heard)
         window = np.maximum(self.window * bandwidth * rtt + HEADROOM, SMALLEST)
         allowed = np.maximum(heard.acked + heard.lost + (window - state[OUT]) / (BRAKE * rtt), 0.0)
-        # ProbeRTT pauses until few packets are in flight. Then it sends its minimum window per round trip.
+        # ProbeRTT sends nothing until few packets are in flight. Then it sends its minimum window per round trip.
         resting = np.where(np.isinf(state[END]), 0.0, SMALLEST / heard.rtt)
         allowed = np.where(state[MODE] == REST, resting, allowed)
         return np.minimum(MARGIN * self._gain(state) * bandwidth, allowed) * self.packet

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 def from_scenario(scenario: ScenarioRecord) -> Network:
-    """Returns the network of a resolved scenario: its links and flows, with parameters in force.
+    """Returns the network of a resolved scenario: links and flows with the parameters of the run.
 
-    The time to send a packet and its ACK counts as part of the round trip. An entry with a `count` becomes that
-    number of flows, named `x#1`, `x#2` and so on. Not modelled: the capacity used by ACKs, and delayed ACKs.
+    The time to send a packet and its ACK counts as part of the round trip. An entry with a `count` becomes that number
+    of flows, named `x#1`, `x#2` and so on. Not modelled: the capacity used by ACKs, and delayed ACKs.
 
     Args:
-        scenario: scenario as returned by `levelflow.Scenario.resolve`, or as in a result's `scenario`.
+        scenario: resolved scenario, from `levelflow.Scenario.resolve` or from the `scenario` of a result.
 
     Raises:
         FluidError: if flows arrive at random, end by their size or use random values, or a law or queue has no model.
@@ -103,7 +103,7 @@ def _of_law(law: str, given: dict[str, str]) -> Parameters:
 
 
 def _read(given: dict[str, str], defaults: Parameters, only: Parameters) -> Parameters:
-    """Returns the parameters in force that the model has. All other parameters do not change the model."""
+    """Returns the given parameters that the model has. Other parameters do not change the model."""
     kinds = {**defaults, **only}
     return {name: _value(text, kinds[name]) for name, text in given.items() if name in kinds}
 

@@ -4,9 +4,9 @@
     fast    W' = min(W, gamma (alpha - w))/RTT                                               Wei, Jin, Low, Hegde 2006
 
 `w` is the number of packets that a flow keeps queued, and `base` the shortest round trip so far. A flow that starts
-while other flows keep packets queued counts the queueing delay of these packets as propagation. If `w` is within a
-packet of a threshold, Vegas steps by the difference; the packet law steps by a whole packet or not at all. Losses halve
-windows.
+while other flows keep packets queued counts the queueing delay of these packets as propagation. If `w` is less than a
+packet beyond a threshold, Vegas steps by the difference. The packet law steps by a whole packet or not at all. Losses
+halve windows.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from levelflow.theory.arrays import Floats
 from levelflow.theory.fluid.law import Heard, number, reached
 from levelflow.theory.fluid.windows import SLOW, WINDOW, NewReno
 
-#: Age of events that have not happened, in s before the start.
+#: Time of events that have not happened, in s before the start.
 LONG_AGO = 1e9
 
 
@@ -39,7 +39,7 @@ class Vegas(NewReno):
         return step / state[WINDOW]
 
     def settle(self, state: Floats, heard: Heard) -> Floats:
-        """Ends slow start when `gamma` packets are queued, with a window of at most the pipe plus one packet."""
+        """Ends slow start when `gamma` packets are queued. The window is then at most the pipe plus one packet."""
         state = super().settle(state, heard)
         full = (state[SLOW] > 0) & (self.waiting(state, heard) > self.gamma) & (heard.acked > 0)
         pipe = heard.acked * self.shortest(state, heard) + 1

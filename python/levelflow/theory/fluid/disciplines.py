@@ -1,7 +1,7 @@
 """Queue disciplines: fraction of arrivals that a queue marks or drops before its buffer is full.
 
-Each discipline advances its own state. Relaxations use the exact solution, so no gain is too fast for the step.
-Sources: RED with its average as a first-order filter (Misra, Gong, Towsley 2000, eq 4; Hollot et al. 2001), REM
+Each discipline advances its own state. First-order filters use the exact solution, so no gain is too large for the
+step. Sources: RED with its average as a first-order filter (Misra, Gong, Towsley 2000, eq 4; Hollot et al. 2001), REM
 (Athuraliya, Li, Low, Yin 2001, eq 2-3), PI (Hollot, Misra, Towsley, Gong 2001), virtual queue and its adaptive level
 (Kunniyur and Srikant 2001, eq 2; 2003, section V). Not modelled: the random choice of single packets.
 """
@@ -46,7 +46,7 @@ class DropTail(Discipline):
 
 
 class DropFront(DropTail):
-    """Drop-front: loses the same fraction as drop-tail, but senders detect losses earlier by the queueing delay."""
+    """Drop-front: loses the same fraction as drop-tail. Senders detect losses earlier, by the queueing delay."""
 
 
 class Red(Discipline):
@@ -68,7 +68,7 @@ class Red(Discipline):
             raise FluidError(f"red: max {self.high[bad[0]]} is below min {self.low[bad[0]]}")
 
     def signalled(self, rate: Floats, queue: Floats, step: float) -> Floats:
-        """Returns the signalled fraction: a signal per `(1 + 1/p_b)/2` packets on average, as distances are uniform."""
+        """Returns the signalled fraction: one signal per `(1 + 1/p_b)/2` packets on average, for uniform distances."""
         samples = np.where(queue > 0, rate / self.packet, self.idle)
         moved = reached(per_second(self.weight, samples), step) * step
         self.average += moved * (queue / self.packet - self.average)
@@ -95,7 +95,7 @@ class Rem(Discipline):
         self.price, self.last = np.zeros_like(capacity), np.zeros_like(capacity)
 
     def signalled(self, rate: Floats, queue: Floats, step: float) -> Floats:
-        """Advances the price by its sum over the intervals of the step."""
+        """Advances the price by the sum of its changes in the intervals of the step."""
         waiting = queue / self.packet
         mismatch = self.alpha * (waiting - self.target) * step / self.interval + waiting - self.last
         self.price = np.maximum(self.price + self.gamma * mismatch, 0.0)
@@ -117,7 +117,7 @@ class Pi(Discipline):
         self.chance, self.last = np.zeros_like(capacity), np.zeros_like(capacity)
 
     def signalled(self, rate: Floats, queue: Floats, step: float) -> Floats:
-        """Advances the probability by its sum over the intervals of the step."""
+        """Advances the probability by the sum of its changes in the intervals of the step."""
         waiting = queue / self.packet
         integral = (self.a - self.b) * (waiting - self.target) * step / self.interval
         self.chance = np.clip(self.chance + integral + self.b * (waiting - self.last), 0.0, 1.0)
@@ -126,7 +126,7 @@ class Pi(Discipline):
 
 
 class VirtualQueue(Discipline):
-    """Virtual queue: a counter that drains below the capacity. Arrivals that do not fit into it are marked."""
+    """Virtual queue: a counter that drains below the capacity. It marks arrivals for which it has no room."""
 
     PARAMETERS: ClassVar[Parameters] = {
         "level": 0.99,
@@ -147,7 +147,7 @@ class VirtualQueue(Discipline):
         self.queue = np.zeros_like(capacity)
 
     def signalled(self, rate: Floats, queue: Floats, step: float) -> Floats:
-        """Returns the fraction that overflows the virtual queue in the step: `(y - C~)/y` once it is full."""
+        """Returns the fraction of arrivals that overflows the virtual queue: `(y - C~)/y` once the queue is full."""
         filled = np.maximum(self.queue + step * (rate - self.level), 0.0)
         over = np.maximum(filled - self.room, 0.0)
         self.queue = filled - over

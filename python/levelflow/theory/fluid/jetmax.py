@@ -2,12 +2,13 @@
 
     x(n) = (1 - tau) x(n-D) + tau g(n - D_back)         g = (gamma C - u)/N,  price 1 - gamma C/y       (133-135, 150)
 
-The bottleneck of a flow is the link with the largest price on its path or, among prices of zero, the smallest share
-(136). `D` is the time of one step: the round trip, plus the interval over which a router measures, plus the interval
-that mixes old and new packets if senders skip it. Routers count what flows propose. A flow raises its rate only if, a
-step later, no router of its path finds that the proposals exceed the capacity. It lowers its rate immediately. The
-equations hold at all times, as if several senders with interleaved steps shared the flow. Not modelled: the header's
-single price (a flow receives all prices of its path), packets of other sizes, and timeouts.
+The bottleneck of a flow is the link of its path with the largest price. If the largest price is 0, the bottleneck is
+the link with the smallest share (136). `D` is the time of one step. This time is the round trip, plus the interval over
+which a router measures. If senders skip the interval that mixes old and new packets, this interval is added. Routers
+count proposed rates. A flow raises its rate only if, one step later, no router of its path finds that proposals exceed
+the capacity. A flow lowers its rate immediately. The equations hold at all times, as if several senders with
+interleaved steps shared the flow. Not modelled: timeouts, packets of other sizes, and the single price in a header. A
+flow here receives all prices of its path.
 """
 
 from __future__ import annotations
@@ -24,17 +25,17 @@ from levelflow.theory.laws import emkc, jetmax
 
 #: Consecutive intervals without a signal from the bottleneck after which a sender changes its bottleneck.
 PATIENCE = 8
-#: Price that is indistinguishable from 0 at packet resolution. If proposals converge to the capacity, the price
-#: converges to 0 from above.
+#: Largest price that packets cannot distinguish from 0. If proposals converge to the capacity, the price converges to 0
+#: from above.
 UNSEEN = 1e-3
 #: Price of an idle link.
 EMPTY = -1e6
 
 
 class JetMaxRouters(Routers):
-    """Routers that announce price, capacity left for responsive flows, and number of responsive flows.
+    """Routers that announce price, remaining capacity for responsive flows, and number of responsive flows.
 
-    The sender computes the share, since a mean over bins would count a flow partly in the bin in which it arrives.
+    The sender computes the share. A mean share over bins would be wrong, because a flow arrives within a bin.
     """
 
     SAYS = 3
@@ -65,7 +66,7 @@ def shares(heard: Heard) -> Floats:
 
 
 class JetMax(Law):
-    """Sender that steps towards the share of its bottleneck. State: bottleneck crossing, time of its choice."""
+    """Sender that steps towards the share of its bottleneck."""
 
     PARAMETERS: ClassVar[Parameters] = {"gamma": 1.0, "interval": 0.1, "settle": "per-adjustment"}
     tau = number(0.6)
@@ -83,10 +84,10 @@ class JetMax(Law):
     def __init__(self, flows: Sequence[Flow], each_loss: bool) -> None:
         super().__init__(flows, each_loss)
         self.skips = self.parameters.are("settle", "per-adjustment")
-        #: Crossing that limits each flow, -1 before the first signal, and time since which it does, s.
+        #: Crossing that is the bottleneck of each flow, -1 before the first signal; time of its choice, s.
         self.bottleneck = np.full(self.base.size, -1)
         self.since = np.zeros(self.base.size)
-        #: Crossing that the path suggests instead, and time until which a flow may keep its current crossing, s.
+        #: Crossing that the path suggests; time until which the flow may keep another crossing, s.
         self.suggested = np.full(self.base.size, -1)
         self.patience = np.zeros(self.base.size)
 
@@ -114,7 +115,7 @@ class JetMax(Law):
         return np.where(known, moved, kept)
 
     def settle(self, state: Floats, heard: Heard) -> Floats:
-        """Changes to the bottleneck that the path suggests, for the reasons that the packet law allows.
+        """Changes to the bottleneck that the path suggests, under the conditions of the packet law.
 
         A flow that has just changed waits for the first signal of its new bottleneck, unless a link is overloaded.
         """

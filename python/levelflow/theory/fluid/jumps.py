@@ -1,14 +1,14 @@
 """Senders whose state jumps at losses and marks: as a mean over many losses, or loss by loss.
 
 A flow receives `m` losses and marks in a round trip. If it reacts at most once in this time, the probability of a
-reaction is `1 - e^-m`. It then reacts `(1 - e^-m)/RTT` times per second, which is `m/RTT = x p` if losses are rare.
-The mean of a state that jumps to `cut(state)` then follows
+reaction is `1 - e^-m`. It then reacts `(1 - e^-m)/RTT` times per second, which is `m/RTT = x p` if losses are rare. The
+mean of a state that jumps to `cut(state)` then follows
 
     state' = growth + (1 - e^-m)/RTT (cut(state) - state)                  Misra, Gong, Towsley 2000, eq 2
 
-If losses are simulated one by one, a flow jumps when its losses add up to a whole packet, and not again for a round
-trip (Bohacek, Hespanha, Lee, Obraczka 2003). In both cases, the reaction to the first loss is immediate and ends slow
-start.
+If losses are simulated one by one, a flow jumps when its losses add up to a whole packet. For a round trip, it does not
+jump again (Bohacek, Hespanha, Lee, Obraczka 2003). In both cases, the reaction to the first loss is immediate and ends
+slow start.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ import numpy as np
 from levelflow.theory.arrays import Bools, Floats
 from levelflow.theory.fluid.law import LOSSES, Heard, Law
 
-#: State components of all these laws: accumulated losses in packets, and time until which a flow does not react to
-#: another loss, s; -1 before the first reaction.
+#: State components of all these laws: accumulated losses, packets; time until which a flow ignores further losses, s,
+#: or -1 before the first reaction.
 CREDIT, CALM = range(2)
 
 
@@ -48,7 +48,7 @@ class Jumps(Law):
         return state[CALM] < 0
 
     def jumps(self, state: Floats, heard: Heard) -> Floats:
-        """Returns the mean effect of jumps on the state, per second; 0 where losses are simulated one by one."""
+        """Returns the mean effect of jumps on the state, per second; 0 if losses are simulated one by one."""
         signalled = self.signalled(heard)
         if self.each_loss or not signalled.any():
             return np.zeros_like(state)

@@ -3,8 +3,9 @@
     W' = kappa w' d^2/W ACKs - kappa beta d nacks                          log x     (eq 12)
     W' = kappa nu w' d^2/W ACKs - kappa beta W^nu/d^(nu-1) nacks        -1/x^nu     (eq 13)
 
-with ACKs (nacks included) and nacks in packets per second, the weight `w'`, and the round trip `d` in time
-units, or a constant. A rate follows the same equations with `d = 1` (eq 9, 10). Not modelled: timeouts.
+ACKs and nacks are in packets per second. A nack reports a lost or marked packet, and also counts as an ACK. `w'` is the
+weight. `d` is the round trip in time units, or a constant. A rate follows the same equations with `d = 1` (eq 9, 10).
+Not modelled: timeouts.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class KunniyurSrikant(Law):
         acks = heard.acked + heard.lost
         gain = ks.window_change(users, self.beta, size, acks, 0.0)
         cut = gain - ks.window_change(users, self.beta, size, acks, nacks)
-        # If a small window receives many ACKs, each adds less than the one before: `W^2` grows linearly.
+        # If a small window receives many ACKs, each ACK adds less than the one before: `W^2` grows linearly.
         grown = np.sqrt(size**2 + 2 * heard.step * size * gain)
         slope: Floats = (grown / (1 + heard.step * cut / size) - size) / heard.step
         return slope[None, :]

@@ -19,7 +19,7 @@ WAITS, LOSSES, ACKS, BEFORE, SIGNALS = "waits", "losses", "acks", "before", "sig
 
 
 class Table:
-    """Parameters of several flows or links, one array each."""
+    """Parameters of several flows or links, as one array per parameter."""
 
     def __init__(self, rows: Sequence[dict[str, Value]]) -> None:
         self._rows = rows
@@ -37,7 +37,7 @@ class Table:
 
 
 class Parameter(Generic[Column]):
-    """A parameter of a law or queue, declared with its default and read as an array over flows or links."""
+    """Parameter of a law or queue. It is declared with its default, and read as an array over flows or links."""
 
     def __init__(self, read: Callable[[Table, str], Column], default: Value, name: str) -> None:
         self.read, self.default, self.name, self.attribute = read, default, name, name
@@ -51,21 +51,21 @@ class Parameter(Generic[Column]):
 
 
 def number(default: float, name: str = "") -> Parameter[Floats]:
-    """Declares a numeric parameter, by default with the name of the attribute."""
+    """Declares a numeric parameter. Its default name is the name of the attribute."""
     return Parameter(Table.__getitem__, default, name)
 
 
 def flag(default: bool, name: str = "") -> Parameter[Bools]:
-    """Declares a switch, by default with the name of the attribute."""
+    """Declares a switch. Its default name is the name of the attribute."""
     return Parameter(Table.flags, default, name)
 
 
 class Parametrised:
-    """A class with parameters: those declared as attributes, those of the base class, and those in `PARAMETERS`."""
+    """Class with parameters: those declared as attributes, those of the base class, and those in `PARAMETERS`."""
 
-    #: Parameters of the model and their defaults, which are those of the packet simulator.
+    #: Parameters of the model with their defaults. The defaults are those of the packet simulator.
     PARAMETERS: ClassVar[Parameters] = {}
-    #: Parameters for which the model supports a single value, and this value.
+    #: Parameters for which the model supports only one value, and this value.
     ONLY: ClassVar[Parameters] = {}
     parameters: Table
 
@@ -93,15 +93,15 @@ class Crossings:
     runs: Bools
 
     def total(self, values: Floats) -> Floats:
-        """Returns the sum over each path. Links that do not run the law are left out."""
+        """Returns the sum over each path, without links that do not run the law."""
         return np.add.reduceat(np.where(self.runs, values, 0.0), self.starts)
 
     def most(self, values: Floats) -> Floats:
-        """Returns the maximum over each path. Links that do not run the law are left out."""
+        """Returns the maximum over each path, without links that do not run the law."""
         return np.maximum.reduceat(np.where(self.runs, values, -np.inf), self.starts)
 
     def least(self, values: Floats) -> Floats:
-        """Returns the minimum over each path. Links that do not run the law are left out."""
+        """Returns the minimum over each path, without links that do not run the law."""
         return np.minimum.reduceat(np.where(self.runs, values, np.inf), self.starts)
 
 
@@ -114,13 +114,14 @@ class Heard:
         step: length of the step, s.
         age: time since each flow began to send data, s.
         rtt: round trip with the current queues, s.
-        waits: with `WAITS`: round trip measured from ACKs, s.
-        lost, marked: with `LOSSES`: losses and marks that the sender detects, packets/s.
-        acked: with `ACKS`: rate of acknowledged packets, packets/s.
-        before: with `BEFORE`: the flow's past rates at the ages of `Law.lags`, bit/s, as (ages, flows).
-        proposed: the flow's proposed rate at the first of these ages, bit/s.
-        signals: with `SIGNALS`: signals of routers, one array over crossings for each kind of signal.
-        pace: with `SIGNALS`: router time covered by one second of sender time, s; below 1 while queues grow.
+        waits: round trip measured from ACKs, s; needs `WAITS`.
+        lost, marked: losses and marks that the sender detects, packets/s; needs `LOSSES`.
+        acked: rate of acknowledged packets, packets/s; needs `ACKS`.
+        before: past rates of each flow at the ages of `Law.lags`, bit/s, as (ages, flows); needs `BEFORE`.
+        proposed: proposed rate of each flow at the first of these ages, bit/s.
+        signals: signals of routers, one array over crossings for each kind of signal; needs `SIGNALS`.
+        pace: router time whose signals arrive in one second of sender time, s; below 1 while queues grow. Needs
+            `SIGNALS`.
         path: crossings of the flows.
     """
 
@@ -150,7 +151,7 @@ class Load:
         queue: backlog of each link in the middle of the step, bits.
         own: arrival rate of the law's flows, by crossing, bit/s.
         proposed: proposed rate of the law's flows, by crossing, bit/s.
-        senders: sender half of the law, for fields that packets carry.
+        senders: sender half of the law, as source of fields that packets carry.
         rtt: round trip in packet headers, by flow, s.
         path: crossings of the flows.
     """
@@ -177,7 +178,7 @@ class Load:
 
 
 class Routers(ABC):
-    """Router half of a law, at all links. `advance` updates its state."""
+    """Router half of a law, at all links. `advance` updates the state."""
 
     #: Number of signals computed per router.
     SAYS: ClassVar[int] = 1
@@ -198,16 +199,16 @@ class Routers(ABC):
 class Law(Parametrised, ABC):
     """Sender half of a law, for all flows that use this law.
 
-    The state is an array (components, flows). A step evaluates `rate` and `change` in its middle and moves the state by
-    `change`. Then `settle` applies all immediate changes.
+    The state is an array (components, flows). A step evaluates `rate` and `change` in the middle of the step, and moves
+    the state by `change`. Then `settle` applies all immediate changes.
     """
 
-    #: Feedback needed by the law: some of `WAITS`, `LOSSES`, `ACKS`, `BEFORE` and `SIGNALS`.
+    #: Feedback that the law needs: a subset of `WAITS`, `LOSSES`, `ACKS`, `BEFORE` and `SIGNALS`.
     HEARS: ClassVar[frozenset[str]] = frozenset()
     #: True if flows start with a handshake by default.
     HANDSHAKE: ClassVar[bool] = False
     ROUTERS: ClassVar[type[Routers] | None] = None
-    #: True if packets carry proposals; `rate` then writes the proposals to `proposals`, bit/s.
+    #: True if packets carry proposals. In this case, `rate` writes the proposals to `proposals`, bit/s.
     PROPOSES: ClassVar[bool] = False
 
     def __init__(self, flows: Sequence[Flow], each_loss: bool) -> None:
@@ -232,8 +233,8 @@ class Law(Parametrised, ABC):
             intervals: longest router interval on each path, s.
 
         Returns:
-            Age of signals in addition to the delay of the reverse path, s, and the age of each row of the feedback's
-            `before`, without queueing, s.
+            Age of signals in addition to the delay of the reverse path, s, and age of each row of the past rates,
+            without queueing, s.
         """
         return np.zeros(self.base.size), ()
 
@@ -251,13 +252,13 @@ class Law(Parametrised, ABC):
 
 
 def per_second(weight: Floats, events: Floats) -> Floats:
-    """Returns the rate `r` of an average in which each event has weight `w`: `e^-rt` is `(1 - w)^(events t)`."""
+    """Returns the rate `r` of an average whose events have the weight `w`: `e^-rt` is `(1 - w)^(events t)`."""
     return -np.log1p(-np.minimum(weight, 1 - 1e-12)) * events
 
 
 @explained
 def reached(rate: Floats, step: float) -> Floats:
-    """Returns the fraction of its way that a relaxation covers in a step, per second; exact for any rate."""
+    """Returns the fraction of its distance that an exponential decay covers in a step, per second; exact."""
     positive(step=step)
     return -np.expm1(-rate * step) / step
 

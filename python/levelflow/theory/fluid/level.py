@@ -1,12 +1,11 @@
 """Level: routers count flows over an interval and announce the level that fills the link (`theory.laws.level`).
 
-      h <- max((C - sum of e below h) / (flows not below h), C / flows),  u = h or a bound of it
-      b <- the smaller of the last two u; near b, b moves a quarter of the way
+      h <- max((C - sum of e below h) / (flows not below h), C / flows),  u = h or an upper bound of the solution
+      b <- the smaller of the last two u; if that is near b, b moves a quarter of the way
 
-An interval is evaluated when the next one ends. A sender lowers its rate immediately. It raises its rate to its
-proposal when routers have evaluated an interval that contains the proposal, and no router refused it. Routers
-immediately use the levels that a sender has received. Not modelled: packets, so flows are counted exactly, and
-timeouts.
+An interval is evaluated when the next interval ends. A sender lowers its rate immediately. It raises its rate to its
+proposal after routers have evaluated an interval with the proposal, if no router refuses. Routers immediately use the
+levels that a sender has received. Not modelled: timeouts, and packets. Flows are therefore counted exactly.
 """
 
 from __future__ import annotations
@@ -73,14 +72,14 @@ class _Sums:
 
     def __init__(self, threshold: Floats) -> None:
         self.threshold = threshold.copy()
-        #: Integrals of 1 (time), flows, flows below the level, rates that other links allow these flows, other traffic,
-        #: proposals.
+        #: Integrals over time of 1, flows, flows below the level, rates that other links allow the flows below, other
+        #: traffic, and proposals.
         self.totals = np.zeros((6, threshold.size))
         self.largest, self.least = np.zeros(threshold.size), np.full(threshold.size, np.inf)
 
     @property
     def time(self) -> Floats:
-        """Duration of the sums so far, s."""
+        """Time covered by the sums, s."""
         return self.totals[0]
 
     def add(self, seen: level.Census, step: float, other: Floats, proposed: Floats) -> None:
@@ -131,7 +130,7 @@ class Level(Law):
         return np.zeros(self.base.size), (np.zeros(self.base.size),)
 
     def rate(self, state: Floats, heard: Heard) -> Floats:
-        """Lowers the rate immediately; raises it when routers have evaluated the proposal and none refused it."""
+        """Lowers the rate immediately. Raises it when routers have evaluated the proposal and none has refused it."""
         levels = self._levels(heard)
         floor = np.where(self.many > 0, np.maximum(self.least, 16 * self.smallest / self.interval), self.least)
         lowest = np.maximum(heard.path.least(levels), floor)
@@ -148,7 +147,7 @@ class Level(Law):
         return self.sent
 
     def _levels(self, heard: Heard) -> Floats:
-        """Returns the levels that senders receive. Values between two levels are left out: no packet carries them."""
+        """Returns the levels that senders receive, without values between two levels, which no packet carries."""
         now, path = heard.signals[0], heard.path
         if not self.known.size:
             self.known, self.before = now.copy(), now

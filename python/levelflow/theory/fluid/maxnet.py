@@ -3,9 +3,9 @@
     p' = (y - mu C + q/T0)/C,  p >= p_min                                    Andrew et al., eq 3 and fig 3
     x  = x_max exp(xi - alpha q/tau),  xi' = (alpha eta/tau^2) (T ln(x_max/x) - q)                   eq 6, 7
 
-with `tau` the round trip without queueing and `q` the price, averaged by the receiver over a round trip. A window
-`tau x` without pacing sends `x tau/RTT`. A flow starts at the spare capacity of its path. Over two round trips, its
-rate moves linearly to the rate for its price (MaxStart). Not modelled: rounding to packets and to header fields.
+`tau` is the round trip without queueing. `q` is the price, which the receiver averages over a round trip. A window `tau
+x` without pacing sends `x tau/RTT`. A flow starts at the spare capacity of its path. Over two round trips, its rate
+moves linearly to the rate for its price (MaxStart). Not modelled: rounding to packets and to header fields.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class MaxNet(Law):
         return np.zeros((3, self.base.size))
 
     def demand(self, state: Floats) -> Floats:
-        """Returns the demand by eq 6a at the flow's price, bit/s; computed from logarithms, as both terms are large."""
+        """Returns the demand by eq 6a at the flow's price, bit/s. It uses logarithms, because both terms are large."""
         wanted: Floats = np.exp(
             np.minimum(np.log(self.most) + state[XI] - self.alpha * state[PRICE] / self.base, 709.0)
         )

@@ -4,9 +4,9 @@
     emkc_avq  emkc with Cv for C,  Cv' = tau (gamma C - y)/D_max,  Cv <= gamma C                      (129, 130)
     kelly     x(n) = x(n-1) + kappa (omega - x(n-D) sum_j mu_j),   mu_j = 1 - C_j/y_j                 (1, 2)
 
-The unit of `n` is the router's interval. `D` is the round trip plus one interval, in which a router measures the load
-that it signals in the next interval. The equations of EMKC remain difference equations and hold at all times, as if
-several senders with interleaved steps shared the flow. The equation of Kelly is replaced by its continuous
+The unit of `n` is the router's interval. `D` is the round trip plus one interval. In this interval, a router measures
+the load. It signals this load in the next interval. The equations of EMKC remain difference equations and hold at all
+times, as if several senders with interleaved steps shared the flow. The equation of Kelly is replaced by its continuous
 limit.
 """
 
@@ -27,7 +27,7 @@ from levelflow.theory.laws.shared import mkc
 class LoadRouters(Routers):
     """Routers that announce their load and their offered capacity in bit/s. The sender computes the price `1 - C/y`.
 
-    The mean over the bin in which a flow arrives is a valid load, but not a valid price.
+    In the bin in which a flow arrives, the mean load is valid, but a mean price would not be valid.
     """
 
     SAYS = 2
@@ -63,7 +63,7 @@ class VirtualRouters(LoadRouters):
 
 
 class Emkc(Law):
-    """Sender of EMKC and EMKC-AVQ, which steps from the rate that caused the price."""
+    """Sender of EMKC and EMKC-AVQ. It steps from the rate that caused the received price."""
 
     PARAMETERS: ClassVar[Parameters] = {"interval": 0.1}
     alpha = number(200e3)
@@ -75,7 +75,7 @@ class Emkc(Law):
     ROUTERS = LoadRouters
 
     def lags(self, intervals: Floats) -> tuple[Floats, Sequence[Floats]]:
-        """Returns the age of signals, one interval, and the age of the rate, a round trip plus one interval."""
+        """Returns the age of signals (one interval), and the age of the rate (a round trip plus one interval)."""
         self.lag = self.base + intervals
         return intervals, (self.lag,)
 
@@ -95,12 +95,13 @@ class EmkcAvq(Emkc):
 
 
 class Kelly(Law):
-    """`x' = (kappa/Delta) (omega - x(t-D) sum mu)`, the continuous form of eq 1 (eq 4), `Delta` the router's interval.
+    """Kelly control in continuous time (eq 4): `x' = (kappa/Delta) (omega - x(t-D) sum mu)`.
 
-    With `D` a round trip plus half an interval, it is stable below a gain of `pi/(2n - 1)`. Eq 1 is stable below
-    `2 sin(pi/(2(2n - 1)))` (eq 3), for a round trip of `n - 1` intervals. They differ by at most 5 % from `n = 2` on.
-    Eq 1 cannot hold at all times, as senders that each step once per interval would affect each other. Steps count in
-    router time: while queues grow, fewer intervals return per second.
+    `Delta` is the router's interval, and `D` is a round trip plus half an interval. Let a round trip take `n - 1`
+    intervals. This form is stable below a gain of `pi/(2n - 1)`, and eq 1 below `2 sin(pi/(2(2n - 1)))` (eq 3). The two
+    bounds differ by at most 5 % for `n >= 2`. Eq 1 cannot hold at all times, because senders that step once per
+    interval would affect each other. Steps are counted in router time: while queues grow, fewer intervals return per
+    second.
     """
 
     PARAMETERS: ClassVar[Parameters] = {"interval": 0.04}
@@ -116,7 +117,7 @@ class Kelly(Law):
         return self.initial[None, :].copy()
 
     def lags(self, intervals: Floats) -> tuple[Floats, Sequence[Floats]]:
-        """Returns the age of signals, half an interval, and the age of the rate, a round trip plus half an interval."""
+        """Returns the age of signals (half an interval), and of the rate (a round trip plus half an interval)."""
         self.interval = intervals
         return intervals / 2, (self.base + intervals / 2,)
 

@@ -1,7 +1,7 @@
-"""Window laws that track the last loss: BIC, CUBIC and H-TCP.
+"""Window laws that remember the last loss: BIC, CUBIC and H-TCP.
 
-Each loss resets the time since the last loss, `s`, and the window at that loss, `W_max`. On average, these follow
-`s' = 1 - lambda s` and `W_max' = lambda (W - W_max)`, with `lambda` reactions to losses per second (Vardoyan, Hollot,
+Each loss resets the time `s` since the last loss, and the window `W_max` at that loss. On average, `s' = 1 - lambda s`
+and `W_max' = lambda (W - W_max)`, where `lambda` is the number of reactions to losses per second (Vardoyan, Hollot,
 Towsley 2018).
 """
 
@@ -18,7 +18,7 @@ from levelflow.theory.fluid.windows import NEVER, WINDOW, Windows
 
 
 class Bic(Windows):
-    """Binary search for the window of the last loss; beyond, steps grow with distance (Xu, Harfoush, Rhee 2004)."""
+    """Binary search for the window of the last loss. Above it, steps grow with distance (Xu, Harfoush, Rhee 2004)."""
 
     low = number(14.0, "low_window")
     fastest = number(32.0, "s_max")
@@ -30,13 +30,13 @@ class Bic(Windows):
     MAX = 5
 
     def start(self) -> Floats:
-        """Returns the initial windows, without the window of a last loss."""
+        """Returns the initial windows. The window of the last loss is not yet known."""
         state = super().start()
         state[self.MAX] = NEVER
         return state
 
     def growth(self, state: Floats, heard: Heard) -> Floats:
-        """Returns the growth per ACK. Above the last maximum, the step per round trip is the distance plus 1."""
+        """Returns the growth per ACK. Above the last maximum, the step per round trip is 1 plus the distance to it."""
         window, most = state[WINDOW], state[self.MAX]
         search = np.clip((most - window) / self.search, self.slowest, self.fastest)
         probe = np.clip(window - most + 1, 1.0, self.fastest)
@@ -47,7 +47,7 @@ class Bic(Windows):
         return state[WINDOW] * np.where(state[WINDOW] < self.low, 0.5, 1 - self.part)
 
     def own_cut(self, state: Floats, heard: Heard, after: Floats) -> None:
-        """Sets the maximum to the window, or to less if the window did not reach the last maximum."""
+        """Sets the maximum to the window, or to a lower value if the window did not reach the last maximum."""
         window = state[WINDOW]
         shrinks = self.fast & (window <= state[self.MAX] - 1) & (state[self.MAX] < NEVER)
         after[self.MAX] = np.where(shrinks, window * (1 - self.part / 2), window)
@@ -69,7 +69,7 @@ class Cubic(Windows):
         self.reno = 3 * (1 - self.beta) / (1 + self.beta)
 
     def start(self) -> Floats:
-        """Returns the initial windows, around which the curve is flat."""
+        """Returns the initial windows. The curve is flat around each initial window."""
         state = super().start()
         state[self.MAX] = state[self.RENO] = state[WINDOW]
         return state
@@ -109,7 +109,7 @@ class Cubic(Windows):
 
 
 class Htcp(Windows):
-    """H-TCP: growth depends on the time since the last loss, the cut on the ratio of smallest to largest round trip.
+    """H-TCP: growth depends on the time since the last loss, the cut on the ratio of shortest to longest round trip.
 
     Source: draft-leith-tcp-htcp-06. Not modelled: the cut to a half after a change of throughput.
     """
@@ -118,7 +118,8 @@ class Htcp(Windows):
     scales = flag(False, "rtt_scaling")
     OWN = 3
     SINCE, LONGEST, BETA = 5, 6, 7
-    #: Smallest and largest fraction of the window after a loss; reference round trip of scaling, s, and scaling limits.
+    #: Smallest and largest fraction of the window after a loss; reference round trip of the scaling, s; limits of the
+    #: scaling.
     LEAST, MOST, REFERENCE, RATIO = 0.5, 0.8, 0.1, (0.1, 2.0)
 
     def start(self) -> Floats:
@@ -153,7 +154,7 @@ class Htcp(Windows):
         after[self.BETA] = self._beta(state, heard)
 
     def settle(self, state: Floats, heard: Heard) -> Floats:
-        """Tracks the longest round trip, and starts the time with the first ACK."""
+        """Tracks the longest round trip. The time since the last loss starts with the first ACK."""
         state = super().settle(state, heard)
         state[self.LONGEST] = np.maximum(state[self.LONGEST], np.where(heard.acked > 0, heard.waits, 0.0))
         state[self.SINCE] = np.where(heard.age < self.base, 0.0, state[self.SINCE])

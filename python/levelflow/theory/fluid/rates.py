@@ -1,11 +1,11 @@
 """Senders that set a rate: CBR, AIMD on rates, and TFRC.
 
-          aimd   x' = alpha/RTT,  a loss leaves the fraction `keep`               Zhang 2008, eq 19, 114
-      tfrc   x = s / (R sqrt(2p/3) + 12 R sqrt(3p/8) p (1 + 32 p^2)), at most twice the receive rate  RFC 5348, section
-      3.1
+    aimd   x' = alpha/RTT,  a loss leaves the fraction `keep`                   Zhang 2008, eq 19, 114
+    tfrc   x = s / (R sqrt(2p/3) + 12 R sqrt(3p/8) p (1 + 32 p^2)),             RFC 5348, section 3.1
+           at most twice the receive rate
 
-In TFRC, `1/p` is an average number of packets between two losses. Each interval has a weight of one sixth, like the
-newest of eight intervals in the packet law. The open interval is included if it increases the average.
+In TFRC, `1/p` is an average number of packets between two losses. Each interval between losses has a weight of one
+sixth, like the newest of eight intervals in the packet law. The open interval is included if it increases the average.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Cbr(Law):
 
 
 class Aimd(Jumps):
-    """Rate that grows by a constant per round trip; a loss leaves a fraction of it."""
+    """Rate that grows by a constant per round trip. After a loss, a fraction of the rate remains."""
 
     PARAMETERS: ClassVar[Parameters] = {"ecn": False}
     alpha = number(10e3)
@@ -104,7 +104,7 @@ class Tfrc(Jumps):
         return slope + self.jumps(state, heard)
 
     def cut(self, state: Floats, heard: Heard) -> Floats:
-        """Adds the open interval to the mean. At the first loss, sets it to match the current rate (section 6.3.1)."""
+        """Adds the open interval to the mean. At the first loss, the mean matches the current rate (section 6.3.1)."""
         after = state.copy()
         first = self.is_fresh(state)
         explained = 1 / loss_rate(heard.acked * heard.waits) if first.any() else state[self.MEAN]

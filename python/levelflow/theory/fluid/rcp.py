@@ -2,8 +2,8 @@
 
     R' = R/(C d) (alpha (C - y) - beta q/d)                       Dukkipati, McKeown, eq 2 and 4
 
-with `d` the mean round trip of the arrivals, queueing included. A sender uses the smallest `R` of its path as soon as
-it receives it. The interval `T` goes to 0, and the average of round trips has no lag.
+`d` is the mean round trip of the arrivals, including queueing. A sender immediately uses the smallest `R` of its path
+that it receives. The interval `T` is in the limit 0, and the average of round trips has no lag.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class RcpRouters(Routers):
         return self.offered[None, :]
 
     def advance(self, load: Load) -> Floats:
-        """Updates the offers by eq 4, using the exponential of its integral, so offers stay above 0 for any step."""
+        """Updates the offers by the exponential of the integral of eq 4. Offers therefore stay above 0 for any step."""
         rtt = load.rtt[load.path.flow]
         own = load.sum(load.own)
         mean = np.divide(load.sum(load.own * rtt), own, out=self.rtt.copy(), where=own > 0)

@@ -1,4 +1,4 @@
-"""Look-up of the fluid model of a law, as named in the law's record."""
+"""Look-up of the fluid model that the record of a law names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def model(law: str) -> type[Law]:
     """Returns the fluid model of a law.
 
     Raises:
-        FluidError: if the law has no fluid model; the message lists the laws that have one.
+        FluidError: if the law has no fluid model. The message lists the laws with a model.
     """
     named = theory_of(law).fluid
     if isinstance(named, NotSupported):

@@ -1,8 +1,8 @@
 """Integration of a network of flows: one fixed step, and one evaluation of each law per step.
 
-Laws are evaluated in the middle of a step. Feedback and arrivals are means over bins of time, looked up by age. States
-are stored at the ends of steps, extrapolated to the middle along their last change, and moved by the change that the
-law computes there. So errors decrease with the square of the step, except at jumps.
+Feedback and arrivals are means over bins of time, looked up by age. States are stored at the ends of steps. Each step
+extrapolates them to its middle along their last change. There it evaluates the laws, and then moves the states by the
+changes that the laws compute. Errors therefore decrease with the square of the step, except at jumps.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ from levelflow.theory.validate import explained, not_negative, positive, read_nu
 
 #: Default number of steps per shortest round trip.
 STEPS_PER_RTT = 20
-#: Limits of the queueing delay in the age of feedback: seconds, or multiples of the longest round trip if larger.
+#: Limit of the queueing delay in the age of feedback: the larger of a time, s, and a multiple of the longest round
+#: trip.
 LONGEST_WAIT, LONGEST_WAIT_RTTS = 1.0, 2.0
 MOST_STEPS = 20_000_000
 
@@ -52,8 +53,8 @@ class FluidRun:
         losses: rate lost in queues, bit/s, as (times, links).
         signalled: fraction of arrivals that the discipline marked or dropped early, as (times, links).
         prices: per law, first signal of its routers (a price, or a rate in bit/s), as (times, links).
-        sent, lost, queued, under_way: per flow over the whole run, bytes: data sent, data lost by links, data queued at
-            the end, and data on wires at the end.
+        sent, lost, queued, in_flight: data of each flow, bytes: sent, lost by links, queued at the end, on wires at the
+            end.
     """
 
     flows: list[str]
@@ -72,7 +73,7 @@ class FluidRun:
     in_flight: Floats
 
     def mean(self, values: Floats, since: float, until: float = np.inf) -> Floats:
-        """Returns the mean of one of these arrays over the samples that end in a time window."""
+        """Returns the mean of one of these arrays over the samples that end within a period of time."""
         inside = (self.times > since) & (self.times <= until)
         if not inside.any():
             raise FluidError(f"no sample ends after {since} s and until {until} s")
@@ -80,7 +81,7 @@ class FluidRun:
 
 
 class _Group:
-    """The flows of one law, and the law's routers."""
+    """The flows of one law, and the routers of this law."""
 
     def __init__(self, name: str, network: Network, order: Ints, paths: Paths, options: dict[str, bool]) -> None:
         self.name = name
@@ -131,7 +132,7 @@ def _router_parameters(network: Network, link: int, law: str) -> dict[str, Value
 
 
 class _Columns:
-    """Columns of a bin, and the ages at which each group of flows receives these columns."""
+    """Columns of a bin, and the age at which each group of flows receives each column."""
 
     def __init__(self, groups: list[_Group], paths: Paths, marks: bool, links: int) -> None:
         flows, crossings = paths.last.size, paths.link.size
@@ -163,7 +164,7 @@ class _Columns:
         self.columns, self.lags, self.behind = (lags[0], lags[1], lags[2]) if lags else (np.zeros(0, int),) * 3
 
     def _add(self, columns: Ints, lags: Floats, behind: Ints) -> slice:
-        """Adds columns of feedback, with lags that are increased by the queueing delays numbered `behind`."""
+        """Adds columns of feedback. Their lags grow by the queueing delays with the numbers `behind`."""
         self._pieces.append((columns, lags, behind))
         self._size += columns.size
         return slice(self._size - columns.size, self._size)
@@ -210,14 +211,14 @@ def simulate(
     Args:
         network: links and flows.
         duration: duration, s.
-        step: step, s; by default a twentieth of the shortest round trip, or less so that a sample has whole steps.
+        step: step, s. By default a twentieth of the shortest round trip, reduced so that a sample has whole steps.
         every: time between samples, s, rounded to whole steps; by default, one step.
-        each_loss: True if senders react to each loss or mark individually, as few flows over a full buffer do
-            (Bohacek et al. 2003). By default, they follow the mean over many losses (Misra, Gong, Towsley 2000).
+        each_loss: True if senders react to each loss or mark individually, for few flows over a full buffer (Bohacek et
+            al. 2003). By default, senders follow the mean over many losses (Misra, Gong, Towsley 2000).
 
     Raises:
         FluidError: if a law or a discipline has no fluid model, or there are too many steps.
-        ParameterError: if a number is not in its range; a step is at most half of the shortest round trip.
+        ParameterError: if a number is out of range, or the step exceeds half of the shortest round trip.
 
     >>> from levelflow.theory.fluid import Flow, Link, Network
     >>> run = simulate(Network([Link(10e6)], [Flow("rcp", [0], 0.1), Flow("rcp", [0], 0.2)]), 20.0, every=1.0)
@@ -240,10 +241,10 @@ def simulate(
 class _Engine:
     def __init__(self, network: Network, step: float, each_loss: bool) -> None:
         for law in sorted({flow.law for flow in network.flows}):
-            model(law)  # raises where there is none
+            model(law)  # raises an error if the law has no model
         self.network, self.step = network, step
         laws = list(dict.fromkeys(flow.law for flow in network.flows))
-        #: Order of flows in which flows of one law are adjacent.
+        #: Order of flows that groups them by law.
         self.order = np.argsort([laws.index(flow.law) for flow in network.flows], kind="stable")
         self.paths = paths = Paths.of(network, self.order, step)
         self.groups = [_Group(law, network, self.order, paths, {"each_loss": each_loss}) for law in laws]
@@ -258,7 +259,7 @@ class _Engine:
         self.columns = _Columns(self.groups, paths, self.links.any_marks, len(network.links))
         self.lines = Lines(self._before(), step, self._longest())
         self.rates = np.zeros(self.base.size)
-        #: Bins in which the data that now leaves each queue arrived, and ages of the last feedback.
+        #: Per link, the bin in which the data that now leaves the queue arrived; ages of the last feedback.
         self.arrived = np.full(len(network.links), -1)
         self.lags = self.columns.lags
 
@@ -321,10 +322,10 @@ class _Engine:
         return passed
 
     def _news(self, number: int) -> tuple[Floats, Floats]:
-        """Returns the feedback in the middle of a step, and its pace: origin time covered by one second, in seconds.
+        """Returns the feedback in the middle of a step, and its pace.
 
-        The queueing delay adds to the age of feedback. While the delay grows, the pace is below 1; it is never
-        negative.
+        The pace is the time at the origin whose feedback arrives in one second, s. The queueing delay adds to the age
+        of feedback. While the delay grows, the pace is below 1, and at least 0.
         """
         links, columns = self.links, self.columns
         if links.queue.any() or self.arrived.min() < number - 2:
@@ -441,7 +442,7 @@ class _Books:
         )
 
     def _on_wires(self, engine: _Engine, steps: int) -> Floats:
-        """Returns the data on wires at the end, which has left a sender or queue and not reached the next queue."""
+        """Returns the data on wires at the end, which has left a sender or queue but not reached the next queue."""
         paths, total = engine.paths, np.zeros(engine.base.size)
         for lag in range(1, int(paths.there.max(initial=0)) + 1):
             far = paths.there >= lag

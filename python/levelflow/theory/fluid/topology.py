@@ -29,7 +29,7 @@ class Link:
         buffer: largest backlog, bytes; infinite by default.
         queue: name of the queue discipline.
         queue_parameters: discipline parameters that differ from the defaults; in s, bytes and packets.
-        routers: by law, parameters of its router half that differ from the defaults; None if each law has routers here.
+        routers: router parameters that differ from the defaults, by law; None if every law has routers at this link.
         loss: fraction of the data that the wire loses.
         name: name in error messages and results.
     """
@@ -46,12 +46,13 @@ class Link:
 
 @dataclass(frozen=True)
 class Flow:
-    """One flow that never ends by itself.
+    """One flow with unlimited data.
 
     Attributes:
         law: name of the law, as printed by `levelflow list laws`.
         route: links that the flow's data crosses, in order.
-        rtt: round trip with empty queues, s. The reverse path has this time minus the delays of access and links.
+        rtt: round trip with empty queues, s. The delay of the reverse path is this time minus the delays of access and
+            links.
         parameters: law parameters that differ from the defaults; rates in bit/s, times in s, windows in packets.
         packet: packet size, bytes.
         start: start time, s. A law with a handshake sends data one round trip later.
@@ -127,7 +128,7 @@ def read_parameters(name: str, given: Parameters, defaults: Parameters, only: Pa
     Args:
         name: owner of the parameters, for error messages.
         given: parameters that differ from the defaults.
-        defaults: default values of the parameters that may differ.
+        defaults: default values of the parameters that may be changed.
         only: single supported value, by parameter.
 
     Raises:

@@ -1,8 +1,8 @@
 """Transport of bits: through queues, over wires, and back to senders as feedback.
 
-A step is a bin of time. Rates are means over a bin. Bits that leave one place in a bin arrive at the next place in a
-later bin, so no bit is created or lost in between. A queue is well mixed: the fraction of a flow in the departures is
-its fraction of the backlog. This keeps the order of bits only on average, and conserves bits exactly.
+A step is a bin of time. Rates are means over a bin. Bits that leave a sender or queue in a bin arrive at the next queue
+in a later bin, so wires conserve bits. A queue is well mixed: a flow has the same fraction of the departures and of the
+backlog. The model conserves bits exactly, but the order of bits only on average.
 """
 
 from __future__ import annotations
@@ -46,8 +46,9 @@ class Paths:
     def of(cls, network: Network, order: Ints, step: float) -> Paths:
         """Returns the paths of the flows of a network, in the given order of flows.
 
-        A hop takes a whole number of steps, at least one between links. The reverse path corrects the rounding, so the
-        round trip is exact. The position of a delay within the round trip does not affect stability.
+        A hop takes a whole number of steps, at least one step between links. The reverse path compensates for the
+        rounding, so the round trip is exact. The split of the delay between forward and reverse path does not affect
+        stability.
         """
         flow, link, there, untils, back, home, lengths = [], [], [], [], [], [], []
         for number, index in enumerate(order):
@@ -78,7 +79,7 @@ class Paths:
         )
 
     def waits(self, delay: Floats) -> tuple[Floats, Floats]:
-        """Returns the sums of link delays from each crossing, itself included, to the path's end, and per flow."""
+        """Returns the sum of link delays from each crossing to the end of its path, and over each whole path."""
         summed = np.cumsum(delay[self.link])
         before = summed[self.starts] - delay[self.link[self.starts]]
         ahead = summed[self.last][self.flow] - summed + delay[self.link]
@@ -192,9 +193,9 @@ class Lines:
         return self._flat.take(((number - steps) & self._mask) * self.width + columns)
 
     def waited(self, number: int, arrived: Ints, waits: Floats, columns: Ints) -> tuple[Ints, Floats]:
-        """Finds the bins whose arrivals leave queues in the middle of a step, and the queueing delay of these bins, s.
+        """Returns the bins whose arrivals leave the queues in the middle of a step, and their queueing delay, s.
 
-        Arrivals of bin `a` with a queueing delay of `w` steps leave at `a + w`, which never decreases with `a`.
+        Arrivals of bin `a` with a queueing delay of `w` steps leave at `a + w`. This time never decreases with `a`.
 
         Args:
             number: number of the step.
@@ -219,7 +220,7 @@ class Lines:
         return arrived, np.maximum(number - arrived - part, 0.0) * self.step
 
     def at(self, number: int, lags: Floats, columns: Ints) -> Floats:
-        """Returns columns at given ages before the middle of a step, at least one step; interpolated between bins."""
+        """Returns columns at given ages, at least one step, before the middle of a step; interpolated between bins."""
         back = np.minimum(np.maximum(lags / self.step, 1.0), self.oldest)
         whole = np.ceil(back)
         part = whole - back

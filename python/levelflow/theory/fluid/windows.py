@@ -2,7 +2,7 @@
 
       x = W/RTT(t),  W' = growth per ACK * ACKs/s, minus the cuts by losses    (Misra, Gong, Towsley 2000)
 
-Slow start doubles the window in each round trip until the first loss or the threshold, even with delayed ACKs. Not
+Slow start doubles the window in each round trip, even with delayed ACKs, until the first loss or the threshold. Not
 modelled: timeouts, HyStart, the round trip after a loss without window growth, whole packets, and pacing. A window
 never falls below 1.
 """
@@ -22,8 +22,8 @@ from levelflow.theory.fluid.topology import Flow, Parameters
 
 #: State components after those of `Jumps`: window in packets; 1 in slow start; shortest round trip so far, s.
 WINDOW, SLOW, SHORTEST, OWN = 2, 3, 4, 5
-#: Growth per acknowledged packet in slow start. ACKs are for packets of the previous round trip, when the rate was
-#: half; the factor 2 compensates for this.
+#: Growth per acknowledged packet in slow start. ACKs are for packets of the previous round trip, in which the rate was
+#: half of the current rate. The factor 2 compensates for this.
 DOUBLING = 2 * np.log(2)
 NEVER = 1e9
 
@@ -59,14 +59,14 @@ class Windows(Jumps):
         """Returns the growth of the window per ACK after slow start."""
 
     def own_change(self, state: Floats, heard: Heard, slope: Floats) -> None:
-        """Writes the changes per second of the law's own components, without losses."""
+        """Writes the change per second of each additional component of the law, without losses."""
 
     @abstractmethod
     def kept(self, state: Floats, heard: Heard) -> Floats:
         """Returns the window after a loss."""
 
     def own_cut(self, state: Floats, heard: Heard, after: Floats) -> None:
-        """Writes the law's own components after a loss."""
+        """Writes the additional components of the law after a loss."""
 
     def doubling(self) -> float:
         """Returns the growth per acknowledged packet in slow start."""
@@ -119,10 +119,10 @@ class NewReno(Windows):
 
 
 class Reno(NewReno):
-    """NewReno that also reacts to the second loss of a round trip."""
+    """NewReno that can react twice in a round trip."""
 
     def reactions(self, signalled: Floats, rtt: Floats) -> Floats:
-        """Returns the reactions per second: only the first two losses of a round trip count."""
+        """Returns the reactions per second. Only the first two losses of a round trip count."""
         mean = signalled * rtt
         return (2 - (2 + mean) * np.exp(-mean)) / rtt
 
@@ -165,7 +165,7 @@ class HighSpeed(NewReno):
         return 0.5 + (self.least - 0.5) * along
 
     def growth(self, state: Floats, heard: Heard) -> Floats:
-        """Returns the growth per ACK with which the mean window is `0.12/p^0.835`."""
+        """Returns the growth per ACK for which the mean window is `0.12/p^0.835`."""
         window = state[WINDOW]
         part = self.part(window)
         loss = self.low_p * (window / self.low) ** self.power
@@ -222,7 +222,7 @@ class Dctcp(NewReno):
         slope[self.ALPHA] = self.gain * (np.minimum(share, 1.0) - state[self.ALPHA]) / heard.waits
 
     def kept(self, state: Floats, heard: Heard) -> Floats:
-        """Returns the old window times `1 - alpha/2` for marks and 1/2 for losses, averaged by their rates."""
+        """Returns the window times `1 - alpha/2` for marks and times 1/2 for losses, averaged by their rates."""
         signalled = self.signalled(heard)
         marks = np.divide(heard.marked, signalled, out=np.zeros_like(signalled), where=signalled > 0)
         return state[WINDOW] * (1 - (marks * state[self.ALPHA] + 1 - marks) / 2)

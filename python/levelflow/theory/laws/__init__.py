@@ -25,7 +25,7 @@ LAWS = tuple(sorted(module.name for module in pkgutil.iter_modules(__path__) if 
 
 @cache
 def theory_of(law: str) -> Theory:
-    """Returns the record of a law; the record of an unknown law supports nothing."""
+    """Returns the record of a law. The record of an unknown law supports nothing."""
     if law not in LAWS:
         return unknown(law)
     return import_module(f"{__name__}.{law}").THEORY
@@ -38,7 +38,7 @@ def supporting(capability: Capability) -> dict[str, Any]:
 
 
 def weights(found: Competition) -> Floats:
-    """Returns the weight of each entry in max-min fairness, as the total over its flows."""
+    """Returns the weight of each entry in max-min fairness: the sum of the weights of its flows."""
     names = [theory_of(flow["law"]).weight for flow in found.entries]
     each = [base(flow["params"][name]) if name else 1.0 for flow, name in zip(found.entries, names, strict=True)]
     return np.multiply(found.counts, each)
@@ -49,7 +49,7 @@ def need(law: str, capability: Capability) -> Any:
     """Returns a capability of a law.
 
     Raises:
-        TheoryError: if the law lacks the capability; gives the reason, and the laws that have it.
+        TheoryError: if the law lacks the capability. The message has the reason, and the laws with this capability.
     """
     found = getattr(theory_of(law), capability)
     if isinstance(found, NotSupported):

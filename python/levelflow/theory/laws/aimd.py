@@ -14,7 +14,7 @@ from levelflow.theory.validate import explained, positive, read_number
 
 @explained
 def step(rates: Floats, capacity: float, alpha: float, cut: float, *, pause: bool) -> Floats:
-    """Returns the rates of flows on one link one round trip later (eq 114); a loss affects all flows.
+    """Returns the rates of flows on one link one round trip later (eq 114). A loss affects all flows.
 
     Args:
         rates: rate of each flow.
@@ -35,8 +35,8 @@ def step(rates: Floats, capacity: float, alpha: float, cut: float, *, pause: boo
 def steps_to_fairness(flows: int, capacity: float, alpha: float, cut: float, eps: float) -> float:
     """Returns the steps, from one active flow, until the smallest rate is within `eps` of the largest (eq 115).
 
-    A cycle has `cut C / (N alpha)` increases and one loss, which multiplies differences by `1 - cut`, if `N alpha` is
-    far below `C`. EMKC with `beta = cut` takes `-ln(1 - cut) / cut` times as many steps (corollary 6).
+    If `N alpha` is far below `C`, a cycle has `cut C / (N alpha)` increases and one loss. The loss multiplies
+    differences by `1 - cut`. EMKC with `beta = cut` takes `-ln(1 - cut) / cut` times as many steps (corollary 6).
 
     >>> round(steps_to_fairness(2, 1000.0, 10.0, 0.5, 0.01), 1)
     198.7

@@ -3,7 +3,7 @@
     x_i(n) = x_i(n - D_i) + alpha - beta eta_i x_i(n - D_i),   eta_i: the largest price of the path    (61, 62)
     p = (y - C) / y                                                                                     (85)
 
-Rates and capacities are in any common unit; so is `alpha`, per step.
+Rates and capacities are in any common unit. `alpha` is in the same unit, per step.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from levelflow.theory.networks.routes import Routes
     from levelflow.theory.verdict import Port
 
-#: Limit on rounds that make lossy links and the loads behind them consistent, and relative tolerance.
+#: Losses and the loads behind lossy links depend on each other. Largest number of rounds to make them consistent, and
+#: relative tolerance.
 MOST_ROUNDS, SAME = 200, 1e-12
 
 
@@ -76,20 +77,21 @@ def fixed_point(
 ) -> FixedPoint:
     """Returns the fixed point of EMKC in a network.
 
-    A flow that observes the price `p` keeps the rate `alpha / (beta p)`. Consider a link that limits `N` flows with
-    equal `alpha/beta` and carries an additional load `u`. Its flows have the rate `x` for which `x (1 - C / (N x + u))
-    = alpha/beta`; with `u = 0` that is `C/N + alpha/beta` (eq 87). The link with the lowest such rate determines its
-    flows, independently of all other links. These flows are a constant load for the other links, which raises the rates
-    there. The procedure repeats, like the one for max-min rates. The fixed point is unique: the lowest rate must be
-    that of the first link, and so on. Signals are prices, `1 - C/y`: below 0 for links with spare capacity, minus
-    infinity for idle links.
+    A flow that receives the price `p` keeps the rate `alpha / (beta p)`. Consider a link that limits `N` flows with
+    equal `alpha/beta`, and carries an additional load `u` of other flows. The rate `x` of the limited flows satisfies
+    `x (1 - C / (N x + u)) = alpha/beta`. For `u = 0`, this gives `x = C/N + alpha/beta` (eq 87).
+
+    The link with the lowest `x` fixes the rates of its flows, independently of all other links. For other links, these
+    flows are a constant load, so rates there are higher. The procedure repeats with the remaining links, as for max-min
+    rates. The fixed point is unique, because each round has only one lowest rate. Signals are prices, `1 - C/y`: below
+    0 for links with spare capacity, minus infinity for idle links.
 
     Args:
-        routes: per flow, the indices of the links that it crosses; a link that is crossed twice counts twice.
+        routes: per flow, the indices of the links that it crosses. A link that the flow crosses twice counts twice.
         capacities: per link.
         alpha_over_beta: for all flows or per flow, above 0, in the unit of the capacities.
-        thinned: True if a link loses its excess load, so that the next link of a route carries less. In the equations
-            of the paper, the next link receives the excess. Rates are as sent.
+        thinned: True if a link drops its excess load, and the next link of a route receives less. In the equations of
+            the paper, the next link also receives the excess. Rates are sending rates.
 
     Raises:
         CapacityError: if a capacity is negative, infinite or NaN.
@@ -122,7 +124,7 @@ def _level(capacity: Floats, rising: Floats, taken: Floats) -> Floats:
 
 
 def _arriving(link: Ints, starts: Ints, capacity: Floats, loads: Floats) -> Floats:
-    """Returns the fraction of a flow that arrives at each link of its route, if full links lose the excess."""
+    """Returns the fraction of a flow's rate that arrives at each link of its route, if full links drop the excess."""
     kept = np.minimum(1.0, np.divide(capacity, loads, out=np.ones(loads.size), where=loads > 0))
     place = np.arange(link.size) - np.repeat(starts[:-1], np.diff(starts))
     share = np.ones(link.size)
@@ -210,14 +212,14 @@ def equilibrium(
     counts: ArrayLike = 1.0,
     thinned: bool = False,
 ) -> Equilibrium:
-    """Returns the equilibrium of EMKC: a flow keeps `alpha / (beta p)`, `p` its path's largest price (eq. 86).
+    """Returns the equilibrium of EMKC: the rates `alpha / (beta p)`, where `p` is the largest price of a path (eq. 86).
 
     Args:
         routes: per entry, the indices of the links that it crosses.
         capacities: per link.
         alpha_over_beta: for all flows or per route, bit/s.
         counts: number of flows that each route represents.
-        thinned: True if data lost at a link is missing at the next link; in the equations of the paper, it is not.
+        thinned: True if data lost at a link does not reach the next link; in the equations of the paper, it does.
 
     >>> equilibrium([[0]], [500.0], alpha_over_beta=10 / 0.9, counts=2).rates.round(1).tolist()
     [261.1]
@@ -243,7 +245,7 @@ def _in_scenario(found: Competition) -> Equilibrium:
 
 
 def _judge(port: Port) -> Verdict:
-    """Decides by theorem 9: `0 < beta < 2` for any delays; differences shrink by `1 - beta p`."""
+    """Decides stability by theorem 9: `0 < beta < 2` for any delays. Differences shrink by `1 - beta p` per step."""
     beta = port.of_sender("beta")
     price = port.of_sender("alpha") / beta / port.rates.max()
     shrink = max(abs(1 - beta), abs(1 - beta * price))

@@ -28,9 +28,9 @@ from levelflow.theory.stability.conditions import Condition, between
 from levelflow.theory.validate import explained, read_each, read_number, whole
 from levelflow.theory.verdict import FACTORS, NEAR, Port, Verdict, each_port, margin_of, times_larger
 
-#: Range and number of the gains among which the first unstable one is searched.
+#: Smallest gain, largest gain and number of gains in the search for the first unstable gain.
 TRIED_GAINS = 1e-6, 1e3, 55
-#: Rows of the table of the stable region: values of beta.
+#: Values of beta in the table of the stable region, one per row.
 GAINS = (0.1, 0.25, 0.5, 1.0, 1.5, 1.9)
 
 
@@ -48,7 +48,7 @@ def iterate(
     gains: tuple[ArrayLike, ArrayLike, ArrayLike],
     first: ArrayLike | None = None,
 ) -> Run:
-    """Iterates EMKC-AVQ over a network; the links' state is their virtual capacity.
+    """Iterates EMKC-AVQ over a network. The state of links is their virtual capacity.
 
     Args:
         network: paths and delays.
@@ -86,7 +86,7 @@ def fixed_point(routes: Routes, targets: ArrayLike, alpha_over_beta: ArrayLike) 
     infinity for idle links. The virtual capacity of a link is its load times `1 - p`.
 
     Args:
-        routes: per flow, the indices of the links that it crosses; a link that is crossed twice counts twice.
+        routes: per flow, the indices of the links that it crosses. A link that the flow crosses twice counts twice.
         targets: `gamma C`, per link, above 0.
         alpha_over_beta: for all flows or per flow, above 0, in the unit of the targets.
 
@@ -108,10 +108,10 @@ def fixed_point(routes: Routes, targets: ArrayLike, alpha_over_beta: ArrayLike) 
 
 
 def differences(share: float, alpha: float) -> Condition:
-    """Returns True if differences between flows on one link decay (eq 66): `0 < beta p < 2`.
+    """Returns the condition under which differences between flows on one link decay (eq 66): `0 < beta p < 2`.
 
-    At equilibrium, `beta p = alpha / x`, so the fair share `x` must exceed `alpha / 2`. If the price is a loss rate, it
-    is below 1, and `beta` alone satisfies the condition.
+    At equilibrium, `beta p = alpha / x`, so the fair share `x` must exceed `alpha / 2`. A price that is a loss rate is
+    below 1, so any `beta` below 2 satisfies the condition.
 
     >>> differences(0.1, 0.2).holds
     False
@@ -123,8 +123,9 @@ def differences(share: float, alpha: float) -> Condition:
 def polynomial(beta: float, gain: float, delay: int) -> Floats:
     """Returns the coefficients, highest first, of the characteristic polynomial of the total rate, for equal delays.
 
-    It is `(z^D - (1 - beta)) (z - 1) + beta gain z`. Near the equilibrium, total rate `X` and virtual capacity `V`
-    follow `X(n) = (1 - beta) X(n - D) + beta V(n - backward delay)` and `V(n) = V(n - 1) - gain X(n - forward delay)`.
+    The polynomial is `(z^D - (1 - beta)) (z - 1) + beta gain z`. Near the equilibrium, total rate `X` and virtual
+    capacity `V` follow `X(n) = (1 - beta) X(n - D) + beta V(n - backward delay)` and `V(n) = V(n - 1) - gain X(n -
+    forward delay)`.
 
     >>> polynomial(0.5, 0.1, 2).tolist()
     [1.0, -1.0, -0.45, 0.5]
@@ -141,7 +142,7 @@ def polynomial(beta: float, gain: float, delay: int) -> Floats:
 
 @explained
 def radius(beta: float, gain: float, delay: int) -> float:
-    """Returns the largest modulus of a root of `polynomial`. The total rate is stable if it is below 1."""
+    """Returns the largest modulus of a root of `polynomial`. The total rate is stable if this modulus is below 1."""
     return float(np.abs(np.roots(polynomial(beta, gain, delay))).max())
 
 
@@ -192,12 +193,12 @@ def equilibrium(
 
 def _in_scenario(found: Competition) -> Equilibrium:
     ratio = np.divide(of_flows(found, "alpha"), of_flows(found, "beta"))
-    targets = np.where(found.available > 0, found.available, 1.0)  # for links without flows
+    targets = np.where(found.available > 0, found.available, 1.0)  # any positive number, for links without flows
     return equilibrium(found.routes, targets, alpha_over_beta=ratio, counts=found.counts)
 
 
 def _judge(port: Port) -> Verdict:
-    """Decides on the total rate by eq 130 with 61, and on differences by eq 66 with `beta p = alpha/x`."""
+    """Decides stability of the total rate by eq 130 with 61, and of differences by eq 66 with `beta p = alpha/x`."""
     alpha, beta, interval, delay = (
         port.of_sender("alpha"),
         port.of_sender("beta"),

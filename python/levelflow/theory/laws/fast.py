@@ -1,4 +1,4 @@
-"""FAST: each flow keeps a number of packets queued; rates maximise the total utility `log x`, weighted by them."""
+"""FAST: each flow keeps a number of packets queued. Rates maximise the sum of `log x`, weighted by these numbers."""
 
 from __future__ import annotations
 

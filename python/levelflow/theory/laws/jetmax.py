@@ -4,8 +4,9 @@
     x_r(n) = (1 - tau) x_r(n - D_r) + tau g(n - backward delay)     (134)
     p_l(n) = 1 - gamma_l C_l / y_l(n)                               (135)
 
-`N_l` flows respond to link `l`; `u_l` is the load of flows that cross it and respond to another link. `target` is
-`gamma C`. If links lose packets, a link counts arrivals (eq. 151-152). Rates are in any common unit.
+`N_l` flows respond to link `l`; `u_l` is the load of flows that cross link `l` and respond to another link. `target` is
+`gamma C`. If links lose packets, each link counts the packets that arrive at it (eq. 151-152). Rates are in any common
+unit.
 """
 
 from __future__ import annotations
@@ -26,15 +27,15 @@ from levelflow.theory.record import MAX_MIN, NotSupported, Pairs, Theory
 from levelflow.theory.validate import explained, read_array, read_each, read_number, read_numbers, read_whole, whole
 from levelflow.theory.verdict import NEAR, Port, Verdict, each_port
 
-#: Relative rounding error with which a power of the gain still counts as at most `eps`.
+#: Relative rounding error by which a deviation may exceed `eps`.
 ROUNDING = 1e-12
 
-#: Price that selects a flow's bottleneck, the link with the largest price (eq 135): `1 - gamma C / y`.
+#: Price of a link, `1 - gamma C / y` (eq 135). The link with the largest price is the bottleneck of a flow.
 price = emkc.price
 
 
 def fair_share(target: Floats, unresponsive: Floats, number: Floats) -> Floats:
-    """Returns the fair share `g` of each link (eq 133); infinite if no flow responds, so that none chooses the link."""
+    """Returns the fair share `g` of each link (eq 133); infinite if no flow responds, so no flow chooses the link."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(number > 0, (target - unresponsive) / number, np.inf)
 
@@ -55,7 +56,7 @@ def iterate(
     bottlenecks: ArrayLike = 0,
     survival: ArrayLike = 1.0,
 ) -> Run:
-    """Iterates JetMax over a network of flows with fixed bottlenecks; the signal of a link is its fair share.
+    """Iterates JetMax over a network of flows with fixed bottlenecks. The signal of a link is its fair share.
 
     Args:
         network: paths and delays.
@@ -64,7 +65,7 @@ def iterate(
         targets: `gamma C`, per link.
         tau: gain.
         bottlenecks: per flow, a link that it crosses; by default, the first link for all flows.
-        survival: fraction of a flow's packets that reaches a link; one number, or flows by links.
+        survival: fraction of a flow's packets that reaches a link; one number, or an array of flows by links.
 
     Raises:
         CapacityError: if a target is negative, infinite or NaN.
@@ -91,15 +92,15 @@ def iterate(
 
 @explained
 def fixed_point(routes: Routes, targets: ArrayLike, survival: ArrayLike = 1.0, counts: ArrayLike = 1.0) -> FixedPoint:
-    """Returns the fixed point: max-min fair rates (theorem 16), where links count arrivals.
+    """Returns the fixed point: max-min fair rates (theorem 16). Links count the packets that arrive.
 
     If several full links could limit a flow, the link with the smallest fair share does (eq 136). Signals are fair
     shares, infinite if no flow responds.
 
     Args:
-        routes: per flow, the indices of the links that it crosses; a link that is crossed twice counts twice.
+        routes: per flow, the indices of the links that it crosses. A link that the flow crosses twice counts twice.
         targets: `gamma C`, per link.
-        survival: fraction of a flow's packets that reaches a link; one number, or flows by links.
+        survival: fraction of a flow's packets that reaches a link; one number, or an array of flows by links.
         counts: number of equal flows that each route represents; may be fractional, as a mean.
 
     Raises:
@@ -128,8 +129,8 @@ def fixed_point(routes: Routes, targets: ArrayLike, survival: ArrayLike = 1.0, c
 def steps(tau: float, eps: float, start: float = 1.0) -> int:
     """Returns the number of round trips in which a deviation shrinks to `eps` (eq 142).
 
-    It is the smallest `n` for which `start |1 - tau|^n <= eps`. `start` is 1 for efficiency from an empty link and for
-    the fairness of new flows. It is `N - 1` for the fairness of a flow that had the whole link.
+    The number is the smallest `n` with `start |1 - tau|^n <= eps`. For efficiency from an empty link and for the
+    fairness of new flows, `start` is 1. For the fairness of a flow that had the whole link, `start` is `N - 1`.
 
     Args:
         tau: gain, below 2.
@@ -151,10 +152,10 @@ def steps(tau: float, eps: float, start: float = 1.0) -> int:
 
 @explained
 def read_survival(survival: ArrayLike, flows: int, links: int) -> Floats:
-    """Returns the share of the packets of each flow that reaches each link.
+    """Returns the fraction of the packets of each flow that reaches each link.
 
     Raises:
-        ParameterError: if one is not above 0 and at most 1, or their number is wrong.
+        ParameterError: if a fraction is not above 0 and at most 1, or the shape of the array is wrong.
     """
     whole(0, flows=flows, links=links)
     array, shape = read_array("survival", survival), (flows, links)
@@ -178,14 +179,14 @@ def _chosen(network: Paths, bottlenecks: ArrayLike) -> Ints:
 def equilibrium(
     routes: Routes, targets: ArrayLike, *, counts: ArrayLike = 1.0, survival: ArrayLike = 1.0
 ) -> Equilibrium:
-    """Returns the equilibrium of JetMax (theorem 16; with losses on the way, eq. 151).
+    """Returns the equilibrium of JetMax (theorem 16; with losses on the path, eq. 151).
 
     Args:
         routes: per entry, the indices of the links that it crosses.
         targets: `gamma C`, per link.
         counts: number of flows that each route represents.
-        survival: share of a flow's packets that reaches a link; one number, or routes by links. Loads are then arrival
-            rates.
+        survival: fraction of a flow's packets that reaches a link; one number, or an array of routes by links. Loads
+            are then arrival rates.
 
     Raises:
         NetworkError: if a target or route is not allowed.
@@ -205,7 +206,7 @@ def equilibrium(
 
 
 def survival_of(found: Competition) -> Floats:
-    """Returns the share of the packets of each entry that the wires before each link deliver."""
+    """Returns the fraction of the packets of each entry that the wires before each link deliver."""
     survival = np.ones((len(found.routes), len(found.links)))
     for entry, route in enumerate(found.routes):
         passed = 1.0
@@ -216,12 +217,12 @@ def survival_of(found: Competition) -> Floats:
 
 
 def _in_scenario(found: Competition) -> Equilibrium:
-    """Returns the equilibrium in a scenario, where routers count what earlier wires deliver."""
+    """Returns the equilibrium in a scenario, in which routers count the packets that earlier wires deliver."""
     return equilibrium(found.routes, found.available, counts=found.counts, survival=survival_of(found))
 
 
 def _judge(port: Port) -> Verdict:
-    """Decides by theorems 15 to 17: `|1 - tau| < 1` for any delays."""
+    """Decides stability by theorems 15 to 17: `|1 - tau| < 1` for any delays."""
     tau = port.of_sender("tau")
     proposes = port.sender["propose"] == "true"
     if tau > 1 and proposes:
@@ -244,7 +245,7 @@ def _judge(port: Port) -> Verdict:
 
 
 def _step(rates: Floats, capacity: float, gains: dict[str, float]) -> Floats:
-    """Steps two flows without delay, whose increases are approved."""
+    """Steps two flows without delay. Their increases are approved."""
     share = fair_share(np.array(capacity), np.array(0.0), np.array(2.0))
     return sender(rates, share, gains["tau"])
 

@@ -31,8 +31,8 @@ from levelflow.theory.verdict import FACTORS, NEAR, Port, Verdict, each_port, ma
 
 #: Largest residual of a fixed point, and limit on the steps of Newton's method.
 TOLERANCE, MOST_STEPS = 1e-13, 200
-#: Largest fraction of the way to a rate of 0 in one step. Smallest gain per step length, below which the step is
-#: halved. Allowance for rounding. Shortest step.
+#: Constants of Newton's method: largest relative decrease of a rate in one step; fraction of the predicted improvement
+#: below which a step is halved; tolerance for rounding; shortest step.
 SHORT_OF_ZERO, GAIN, ROUNDING, SHORTEST = 0.99, 0.1, 1e-15, 1e-12
 
 
@@ -42,7 +42,8 @@ def sender(last: Floats, reference: Floats, price: Floats, kappa: Floats | float
     Args:
         last: rate one step ago.
         reference: rate one round trip ago.
-        price: sum of the prices of the path at `reference`; minus infinity without load, with the product `x p` then 0.
+        price: sum of the prices of the path at `reference`. Without load it is minus infinity, and the product `x p`
+            counts as 0.
         kappa: gain.
         omega: payment of the flow.
     """
@@ -129,7 +130,7 @@ def alone(
 def radius(kappa: float, delay: int) -> float:
     """Returns the largest modulus of a root of `z^D - z^(D-1) + kappa`, for one flow with the price of eq 53.
 
-    The flow is stable if the modulus is below 1: for `kappa` below `stability.delays.critical_gain` (eq 3).
+    The flow is stable if the modulus is below 1, that is, for `kappa` below `stability.delays.critical_gain` (eq 3).
 
     Raises:
         ParameterError: if the gain is not finite, or the delay is not a whole number of at least 1.
@@ -145,13 +146,12 @@ def radius(kappa: float, delay: int) -> float:
 def fixed_point(routes: Routes, capacities: ArrayLike, omega: ArrayLike) -> FixedPoint:
     """Returns the fixed point of flows that pay the sum of the signed loss rates on their paths (eq 57-58).
 
-    Every network has exactly one fixed point: the maximum of the strictly concave
-    `sum_i (omega_i log x_i - M_i x_i) + sum_j C_j log y_j`, with `M_i` the number of links on a path. Newton's method
-    finds it. Signals are prices, like those of `emkc.fixed_point`. The bottleneck of a flow is the link to which it
-    pays most.
+    Every network has exactly one fixed point: the maximum of the strictly concave `sum_i (omega_i log x_i - M_i x_i) +
+    sum_j C_j log y_j`, where `M_i` is the number of links on the path of flow `i`. Newton's method finds this maximum.
+    Signals are prices, like those of `emkc.fixed_point`. The bottleneck of a flow is the link to which it pays most.
 
     Args:
-        routes: per flow, the indices of the links that it crosses; a link that is crossed twice counts twice.
+        routes: per flow, the indices of the links that it crosses. A link that the flow crosses twice counts twice.
         capacities: per link.
         omega: for all flows or per flow, above 0, in the unit of the capacities.
 
@@ -159,7 +159,7 @@ def fixed_point(routes: Routes, capacities: ArrayLike, omega: ArrayLike) -> Fixe
         CapacityError: if a capacity is negative, infinite or NaN.
         RouteError: if a flow crosses no link or an unknown one.
         ParameterError: if an `omega` is not positive and finite, or too small relative to the capacities for floating
-        point.
+            point.
 
     >>> fixed_point([[0, 1]], [10.0, 100.0], 2.0).rates.round(9).tolist()
     [56.0]
@@ -191,7 +191,7 @@ def lemma_13(routes: Routes, capacities: ArrayLike, omega: ArrayLike, rates: Arr
 def _solve(crossings: Floats, capacity: Floats, wanted: Floats) -> Floats:
     """Returns the rates at which the gradient of the objective of `fixed_point` is 0.
 
-    With `x = x0 (1 + s)`, gradient and Hessian by `s` contain only numbers of the magnitude of loads.
+    The unknown is `s` in `x = x0 (1 + s)`, so gradient and Hessian have the magnitude of loads.
     """
     from scipy.linalg import cho_factor, cho_solve
     from scipy.special import xlogy
@@ -224,7 +224,7 @@ def _solve(crossings: Floats, capacity: Floats, wanted: Floats) -> Floats:
 
 @explained
 def equilibrium(routes: Routes, capacities: ArrayLike, *, omega: ArrayLike, counts: ArrayLike = 1.0) -> Equilibrium:
-    """Returns the equilibrium: `x sum p = omega` with `p = (y - C)/y`, negative for spare capacity (eq 55-58).
+    """Returns the equilibrium: `x sum p = omega` with `p = (y - C)/y`, below 0 if capacity is spare (eq 55-58).
 
     >>> equilibrium([[0, 1]], [10.0, 100.0], omega=2.0).rates.round(9).tolist()
     [56.0]
@@ -243,9 +243,10 @@ def _in_scenario(found: Competition) -> Equilibrium:
 
 
 def _judge(port: Port) -> Verdict:
-    """Decides by the roots of `z^D - z^(D-1) + kappa sum_i w_i M_i z^(D - D_i)` (Zhang 2008, eq 3).
+    """Decides stability by the roots of `z^D - z^(D-1) + kappa sum_i w_i M_i z^(D - D_i)` (Zhang 2008, eq 3).
 
-    With the price `(y - C)/y`, each of the `M_i` links adds `p + y p' = 1` to the left side of eq 3, full or not.
+    With the price `(y - C)/y`, each of the `M_i` links adds `p + y p' = 1` to the left side of eq 3, even if it is not
+    full.
     """
     kappa = port.of_sender("kappa")
     steps = 1 + np.ceil(np.round(port.delays / port.of_router("interval"), 6)).astype(int)

@@ -1,18 +1,19 @@
 """Users that maximise a utility and pay `beta` for each lost or marked packet (Kunniyur and Srikant 2003).
 
-User `r` has the utility `log x` (`nu = 0`) or `-1/x^nu` of its rate `x`. Links lose or mark its packets with total
-probability `p` (`theory.queues.marking`), and wires deliver the fraction `alpha`. `x - z` packets return as nacks.
+User `r` has the utility `log x` (`nu = 0`) or `-1/x^nu` of its rate `x`. Links lose or mark packets of the user with
+total probability `p` (`theory.queues.marking`). Wires deliver the fraction `alpha`. Lost or marked packets return as
+nacks, at the rate `x - z`.
 
     x' = kappa (s w/beta_r - beta x^nu (x - z))                           rates, eq 9-10; s = nu, or 1 for log x
       W += kappa s w d^2/(beta_r W) per ack, kappa beta d (W/d)^nu less per nack     windows, eq 12-13
       W += kappa s w/(beta_r W)   per ack, kappa beta W^nu     less per nack     without the delay, eq 20-21
 
-A nack is also an ACK. In the chosen unit of time, rates are packets per unit and delays are numbers of units. At
-equilibrium, `(w/beta_r) U'(x) = beta (x - z)/x` for all three (eq 4). For blind windows (eq 20-21), the weight is
-divided by `d^(nu+1)`.
+A nack is also an ACK. Rates are in packets per unit of time, and delays in units of time. The unit is arbitrary. At
+equilibrium, `(w/beta_r) U'(x) = beta (x - z)/x` for all three controllers (eq 4). Windows that ignore the delay (eq
+20-21) are called blind; their weight is divided by `d^(nu+1)`.
 
-TCP is a window with `nu = 1`, `kappa = 1`, and `w/beta_r = 1/d^2` (or 1, if blind). Its `beta` is 0.5, or `ln 2` since
-several losses halve the window several times (section III-A).
+TCP is a window with `nu = 1`, `kappa = 1`, and `w/beta_r = 1/d^2` (or 1, if blind). Its `beta` is 0.5 if the window
+halves once per round trip, and `ln 2` if it halves once per loss (section III-A).
 """
 
 from __future__ import annotations
@@ -50,7 +51,7 @@ class Users:
         weights: `w/beta_r`, above 0.
         exponents: `nu`, at least 0.
         delays: `d`, round-trip times in units of time, above 0.
-        kept: `alpha`, the fraction of packets that is not lost at random, above 0 and at most 1.
+        kept: `alpha`, the fraction of packets that is not lost at random; above 0 and at most 1.
         gains: `kappa`, above 0.
     """
 
@@ -98,8 +99,8 @@ def nack_rate(users: Users, rates: Numbers, shares: Numbers, *, marks: bool = Fa
         rates: `x`, in packets per unit of time.
         shares: sum of the loss or marking rates of the links of each route. Losses on several links are assumed to be
             independent (eq 2), so the sum may exceed 1.
-        marks: True if nacks are the marks that arrive, `alpha x` times the marking rate, and losses are ignored
-            (eq 40-41). Otherwise nacks are all losses, `1 - alpha + alpha share` of `x`.
+        marks: True if only arriving marks are nacks (eq 40-41): `alpha x` times the marking rate. Otherwise, all losses
+            are nacks: the fraction `1 - alpha + alpha share` of `x`.
     """
     by_links = users.kept * np.asarray(shares)
     return np.asarray(rates * (by_links if marks else 1 - users.kept + by_links))
@@ -109,7 +110,7 @@ def nack_rate(users: Users, rates: Numbers, shares: Numbers, *, marks: bool = Fa
 def rate_change(
     users: Users, beta: float, rates: Numbers, nacks: Numbers, *, blind: bool = False, acks: Numbers | None = None
 ) -> Floats:
-    """Returns `x'` by eq 9-10, or for windows, expressed as rates.
+    """Returns `x'`: for rates by eq 9-10, for windows by their equations in terms of rates.
 
     Args:
         users: the senders.
@@ -117,8 +118,8 @@ def rate_change(
         rates: `x`, in packets per unit of time.
         nacks: `x - z`, the rate of nacks one feedback delay ago.
         blind: True if constants ignore the delay (eq 24-25).
-        acks: rate of ACKs to windows; by default, the sending rate. Rates by eq 9-10 grow with time and not
-            with ACKs.
+        acks: rate of the ACKs that windows receive; by default, the sending rate. Rates by eq 9-10 grow with time, so
+            they do not need it.
 
     >>> rate_change(Users(exponents=[0, 1]), 0.5, [4.0, 4.0], [0.5, 0.5]).tolist()
     [0.75, 0.0]
@@ -137,7 +138,7 @@ def window_change(
 ) -> Floats:
     """Returns the change of windows for given numbers of ACKs and nacks (eq 12-13, 20-21), packets.
 
-    For rates of acks and nacks it returns `dW/dt` (eq 22-23).
+    From the rates of ACKs and nacks, the function returns `dW/dt` (eq 22-23).
 
     Args:
         users: the senders.
@@ -187,15 +188,15 @@ class Program(NamedTuple):
 
 @explained
 def program(users: Users, beta: float | None, *, marks: bool = False, blind: bool = False) -> Program:
-    """Returns the problem whose optimum is the equilibrium of users; it covers all problems of the paper.
+    """Returns the problem whose optimum is the equilibrium of users. It covers all problems of the paper.
 
     | eq | users |
     |---|---|
     | 3, and 5 where nothing is lost at random | rates or windows that count losses |
-    | 6-8 | the same, without a `beta`: capacities are hard |
-    | 15, and 17 for one user | `tcp_users`; 17 is read with the `1/alpha` that 15 has and 18 needs |
+    | 6-8 | the same users, without a `beta`: capacities are hard limits |
+    | 15, and 17 for one user | `tcp_users`; eq 17 is read with the factor `1/alpha`, which eq 15 has and eq 18 needs |
     | 26 | `blind` |
-    | 42 | `marks`; capacities are the levels from which links mark |
+    | 42 | `marks`; capacities are the loads above which links mark |
     | 43 | `marks` and `blind` |
 
     Raises:
@@ -222,8 +223,9 @@ def best(
 ) -> Optimum:
     """Returns the equilibrium of users in a network, in packets per unit of time, and the prices.
 
-    This is the only Nash equilibrium of users that each balance utility and losses, and the only optimum of `program`
-    (proposition 1). As `beta` grows, it converges to the optimum with hard capacities (corollary 1).
+    Each user balances utility and losses. The result is the only Nash equilibrium of these users, and the only optimum
+    of `program` (proposition 1). As `beta` grows, the equilibrium converges to the optimum with hard capacities
+    (corollary 1).
 
     Args:
         routes: per user, the indices of the links that it crosses.
@@ -253,8 +255,8 @@ def best(
 def equilibrium_rate(users: Users, beta: float, nacked: Numbers, *, blind: bool = False) -> Floats:
     """Returns the equilibrium rate of a user for which the fraction `nacked` of packets returns as nacks (eq 4).
 
-    It is `x = (s w / (beta_r beta nacked))^(1/(nu+1))`, divided by `d` if blind. TCP's is `1/(d sqrt(beta nacked))` (eq
-    18). So a law whose throughput is proportional to `nacked^-e` has `nu = 1/e - 1` (section IV).
+    The rate is `x = (s w / (beta_r beta nacked))^(1/(nu+1))`, divided by `d` if blind. The rate of TCP is `1/(d
+    sqrt(beta nacked))` (eq 18). A law whose throughput is proportional to `nacked^-e` has `nu = 1/e - 1` (section IV).
 
     >>> equilibrium_rate(tcp_users(1.0), 0.5, 0.05).round(4).item()
     6.3246
@@ -265,7 +267,9 @@ def equilibrium_rate(users: Users, beta: float, nacked: Numbers, *, blind: bool 
 
 
 def utility_exponent(loss_exponent: float) -> float:
-    """Returns `nu` of a law with the throughput `1/(d p^e)`, `e` at most 1. Laws with equal `nu` are friendly.
+    """Returns `nu` of a law with the throughput `1/(d p^e)`, `e` at most 1.
+
+    Laws with equal `nu` are friendly to each other.
 
     Raises:
         ParameterError: if no utility has that exponent.
@@ -322,7 +326,7 @@ def equilibrium(
         exponents: `nu`, for all flows or per route.
         costs: additional cost per unit of rate: `(1 - alpha)/alpha` if random losses count.
         counts: number of flows that each route represents.
-        capacities: per link, if `levels` are marking levels; the load above the capacity is lost.
+        capacities: per link, if `levels` are marking levels. The load above the capacity is lost.
 
     >>> equilibrium([[0]], [90.0], weights=2.0, exponents=0.0, counts=20).loads.round(6).tolist()
     [130.0]

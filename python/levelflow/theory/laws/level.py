@@ -1,13 +1,13 @@
-"""Level (crates/laws/src/level): a link announces the level to which flows fill it, subject to other links.
+"""Level (crates/laws/src/level): each link announces a level, up to which its flows may raise their rates.
 
     e_fl = min b_k over the other links k of the path                           (1)
     x_f  = min b_k over the path                                                (2)
     h <- max((C - sum of e below h) / (flows not below h), C / flows)           (3)
     u  = h, or an upper bound of the solution while flows are on the wrong side (4)
-    b  = the smaller of the last two u, or a quarter of the way to it if that is within an eighth of the last b (5)
+    b <- m, the smaller of the last two u; or b + (m - b) / 4 if |m - b| < b / 8 (5)
 
-`target` is `C`, `gamma` times the capacity less other traffic. Rates are in any common unit; a step is an update of
-all links.
+`target` is `C`: `gamma` times the capacity, minus other traffic. Rates are in any common unit. In a step, all links are
+updated.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from levelflow.theory.record import MAX_MIN, NotSupported, Theory
 from levelflow.theory.validate import explained, read_each, whole
 from levelflow.theory.verdict import Port, Verdict, each_port
 
-#: Relative change of the level below which a level moves slowly, and the fraction of the change that it then makes.
+#: Relative change below which a level moves slowly, and the fraction of the change that a slow step makes.
 NEAR, GAIN = 0.125, 0.25
-#: Intervals, added to a round trip, after which a sender raises its rate (level/sender.rs).
+#: Delay after which a sender raises its rate (level/sender.rs): this number of intervals, plus a round trip.
 DECIDED = 3.1
 
 
@@ -41,10 +41,10 @@ class Census(NamedTuple):
 
     Attributes:
         flows: number of flows on the link.
-        few: number of flows that are below.
+        few: number of flows below.
         below: total rate allowed to the flows that are below.
-        largest: largest rate allowed to a flow that is below; 0 without any.
-        least: smallest rate that other links allow a flow that is not below; infinite without any.
+        largest: largest rate allowed to a flow that is below; 0 if no flow is.
+        least: smallest rate that other links allow a flow that is not below; infinite if all flows are.
     """
 
     flows: Floats
@@ -55,7 +55,7 @@ class Census(NamedTuple):
 
 
 def elsewhere(levels: Floats, flow: Ints, starts: Ints) -> Floats:
-    """Returns, per crossing, the rate that the flow's other links allow (eq 1); infinite without other links."""
+    """Returns the rate that other links allow a flow (eq 1), per crossing; infinite if the flow crosses one link."""
     least = np.minimum.reduceat(levels, starts)[flow]
     at = np.arange(flow.size)
     lowest = np.minimum.reduceat(np.where(levels == least, at, flow.size), starts)[flow]
@@ -104,7 +104,7 @@ def smoothed(last: Floats, before: Floats, bound: Floats) -> Floats:
 
 
 class Run(NamedTuple):
-    """Recorded run; the first axis of each array is time.
+    """Recorded run. The first axis of each array is time.
 
     Attributes:
         rates: rates by step and flow.
@@ -124,7 +124,7 @@ def iterate(
     """Iterates levels and thresholds of a network. Rates follow levels immediately; proposals are not modelled.
 
     Args:
-        network: paths and delays; of the delays, only the round-trip times are used.
+        network: paths and delays. The split of round-trip times has no effect.
         targets: target `C` of each link.
         steps: number of updates of all links.
         levels: levels at step 0 and before, for all links or per link.
@@ -156,9 +156,9 @@ def iterate(
 
 @explained
 def steps(routes: Routes, targets: ArrayLike, delay: int = 1) -> int:
-    """Returns the number of updates without eq 5 that make all levels max-min fair, from any start.
+    """Returns the number of updates until all levels are max-min fair, from any start, without eq 5.
 
-    Once `k` bottleneck levels have settled, the next one takes a round trip and `k + 2` updates.
+    Once `k` bottleneck levels have settled, the next level takes a round trip and `k + 2` updates.
 
     Args:
         routes: per flow, the indices of the links that it crosses.
@@ -181,14 +181,14 @@ def steps(routes: Routes, targets: ArrayLike, delay: int = 1) -> int:
 def equilibrium(
     routes: Routes, targets: ArrayLike, *, counts: ArrayLike = 1.0, survival: ArrayLike = 1.0
 ) -> Equilibrium:
-    """Returns the equilibrium: max-min fair rates, where links count arrivals; signals are levels.
+    """Returns the equilibrium: max-min fair rates. Links count the packets that arrive, and signals are levels.
 
     Args:
         routes: per entry, the indices of the links that it crosses.
         targets: `C`, per link.
         counts: number of flows that each route represents.
-        survival: fraction of a flow's packets that reaches a link; one number, or routes by links. Loads are then
-            arrival rates.
+        survival: fraction of a flow's packets that reaches a link; one number, or an array of routes by links. Loads
+            are then arrival rates.
 
     Raises:
         NetworkError: if a target or route is not allowed.
@@ -224,7 +224,7 @@ def equilibrium(
 
 
 def _in_scenario(found: Competition) -> Equilibrium:
-    """Returns the equilibrium in a scenario, where routers count what earlier wires deliver."""
+    """Returns the equilibrium in a scenario, in which routers count the packets that earlier wires deliver."""
     return equilibrium(found.routes, found.available, counts=found.counts, survival=jetmax.survival_of(found))
 
 

@@ -21,9 +21,9 @@ from levelflow.theory.stability.loops import Loop
 from levelflow.theory.validate import explained, read_number
 from levelflow.theory.verdict import FACTORS, NEAR, Port, Verdict, each_port, margin_of, times_larger
 
-#: Rows of the table of the stable region: values of eta.
+#: Values of eta in the table of the stable region, one per row.
 ETAS = (0.01, 0.06, 0.25, 0.5, 0.75, 1.0)
-#: Largest alpha and largest eta that are shown.
+#: Largest alpha and largest eta of the curves.
 MOST_ALPHA, MOST_ETA = math.pi / 2, 2.0
 
 
@@ -32,7 +32,7 @@ def _in_scenario(found: Competition) -> Equilibrium | None:
     if len(set(scales)) > 1:
         return None
     capacities = np.array([link["capacity_bps"] for link in found.links])
-    # Links without flows may have no capacity left.
+    # The capacity available at a link without flows may be 0. Such a link gets a target above 0.
     aims = np.where(found.available > 0, found.available, capacities) / capacities
     return equilibrium(
         found.routes, capacities, counts=found.counts, mu=aims, x_max=of_flows(found, "x_max"), scale=scales[0]
@@ -40,9 +40,10 @@ def _in_scenario(found: Competition) -> Equilibrium | None:
 
 
 def _judge(port: Port) -> Verdict:
-    """Decides by the loop `sum_i w_i F(s, tau_i)` (Andrew et al., eq 13): crossings of its Nyquist curve left of -1.
+    """Decides stability by Nyquist's criterion for the loop `sum_i w_i F(s, tau_i)` (Andrew et al., eq 13).
 
-    Receivers average prices over one round-trip time (section VI), which eq 13 leaves out: `1/(1 + s tau)`.
+    Crossings of the real axis left of -1 are counted. The loop includes the factor `1/(1 + s tau)`, which eq 13 omits:
+    receivers average prices over one round-trip time (section VI).
     """
     alpha, eta, scale = port.of_sender("alpha"), port.of_sender("eta"), port.of_sender("t")
     delay, member = np.unique(port.delays, return_inverse=True)
@@ -73,7 +74,7 @@ def _judge(port: Port) -> Verdict:
 def region(scale: float = 0.4, delay: float = 1.0, share: float = 0.9) -> Region:
     """Returns the gains for which a MaxNet link is stable if its flows have equal round trips, at constant T.
 
-    Receivers average prices over a round trip, which the paper's loop (13) leaves out. The second curve includes it.
+    Receivers average prices over a round trip. The paper's loop (13) omits this average. The second curve includes it.
 
     Args:
         scale: T, s.
@@ -94,7 +95,7 @@ def region(scale: float = 0.4, delay: float = 1.0, share: float = 0.9) -> Region
     curves = {both[averaged]: _shown(*curve) for averaged, curve in found.items()}
 
     def ends(eta: float, *, averaged: bool) -> tuple[float, float]:
-        """Returns the lowest stable range of alpha. Between two crossings of the curve, stability does not change."""
+        """Returns the lowest stable range of alpha. Stability changes only where alpha crosses the curve."""
         alpha, etas = found[averaged]
         at = np.flatnonzero(np.diff(etas > eta) & (alpha[:-1] > 0) & (np.abs(np.diff(etas)) < MOST_ETA))
         edges = [0.0, *sorted(alpha[k] for k in at if alpha[k] < MOST_ALPHA), MOST_ALPHA]

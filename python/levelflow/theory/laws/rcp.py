@@ -28,17 +28,17 @@ from levelflow.theory.validate import explained, finite, not_negative, positive,
 
 #: Padé's approximation of e^-s of order 2 over 2: numerator and denominator (Dukkipati 2005, footnote 11).
 PADE = (np.array([1 / 12, -1 / 2, 1.0]), np.array([1 / 12, 1 / 2, 1.0]))
-#: Starts of phase portraits, as rate over capacity and queue over C d0, for 10 flows (Dukkipati 2005, section IV-F).
+#: Initial states of phase portraits, as R / C and q / (C d0), for 10 flows (Dukkipati 2005, section IV-F).
 STARTS = tuple((gamma, queue) for gamma in (0.5, 0.1, 0.01) for queue in (2.0, 0.0))
-#: Start at the equilibrium.
+#: Initial state that is the equilibrium.
 EQUILIBRIUM = (0.1, 0.0)
-#: Steps between samples for the convergence test; not a round number, so that samples meet every phase of a wave.
+#: Steps between samples for the convergence test. The number is not round, so samples meet every phase of a wave.
 SPARSE = 13
 #: Bound of |R N / C - 1| and q / (C d0) in the last tenth of a settled run.
 WITHIN = 0.02
 #: Steps between the samples of a phase portrait.
 EVERY = 3
-#: Rows of the table of the stable region: values of beta.
+#: Values of beta in the table of the stable region, one per row.
 BETAS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.55)
 
 
@@ -133,7 +133,7 @@ def loop(alpha: float, beta: float, delay: float = 1.0) -> Loop:
 
 
 def loop_of_alpha(beta: float) -> Loop:
-    """Returns `G1(s) = s e^-s / (s^2 + beta e^-s)`, whose gain is alpha; time is in d0 (Dukkipati 2005, IV-D).
+    """Returns `G1(s) = s e^-s / (s^2 + beta e^-s)`, with the gain alpha, time in units of d0 (Dukkipati 2005, IV-D).
 
     Raises:
         ParameterError: if beta is not positive and finite.
@@ -161,8 +161,8 @@ def stable_pade(alpha: float, beta: float) -> bool:
 def boundary(x: Numbers, *, pade: bool = False) -> tuple[Numbers, Numbers]:
     """Returns alpha and beta with a root at `j x / d0`: `x sin(phi)` and `x^2 cos(phi)`.
 
-    `phi`, the phase lag of the delay, is `x`. With Padé's approximation, which also has magnitude 1, it is nearly `x`.
-    From x = 0 to the x with `phi = pi/2`, the curve is the boundary of the stable region.
+    `phi` is the phase lag of the delay: `x`, or nearly `x` with Padé's approximation. Both have magnitude 1. From x = 0
+    to the x with `phi = pi/2`, the curve is the boundary of the stable region.
 
     >>> [round(float(gain), 4) for gain in boundary(1.0)]
     [0.8415, 0.5403]
@@ -199,12 +199,12 @@ def alpha_range(beta: float, *, pade: bool = False) -> tuple[float, float] | Non
 
 
 def right_angle(*, pade: bool = False) -> float:
-    """Returns x at which the phase lag of the delay is pi/2, the end of `boundary`."""
+    """Returns the x of the last point of `boundary`, where the phase lag of the delay is pi/2."""
     return float(np.sqrt(21.0) - 3 if pade else np.pi / 2)
 
 
 def _top(pade: bool) -> float:
-    """Returns x of the largest beta, where the derivative of `x^2 cos(phi)` is 0."""
+    """Returns the x of the largest beta on `boundary`, where the derivative of `x^2 cos(phi)` is 0."""
     from scipy.optimize import brentq
 
     def rise(x: float) -> float:
@@ -302,7 +302,7 @@ def settles_from_anywhere(
     step: float = 0.1,
     buffer: float = 10.0,
 ) -> NDArray[np.bool_]:
-    """Returns True, per pair of gains, if the fluid model settles from all `STARTS` but the equilibrium.
+    """Returns True, per pair of gains, if the fluid model settles from all `STARTS` except the equilibrium.
 
     Without a buffer limit, a small alpha lets the queue grow to thousands of C d0; settling then takes some 10^5 round
     trips.
@@ -349,7 +349,7 @@ def _in_scenario(found: Competition) -> Equilibrium:
 
 
 def region() -> Region:
-    """Returns the gains for which RCP is linearly stable: exactly, and with Padé's delay (Dukkipati 2005, fig 4).
+    """Returns the gains for which RCP is linearly stable, with exact and Padé's delay (Dukkipati 2005, fig 4).
 
     >>> [round(x, 3) for x in region().rows[2]]
     [0.3, 0.343, 1.406, 0.343, 1.416]
@@ -372,7 +372,7 @@ def curves() -> dict[str, tuple[Floats, Floats]]:
 
 
 def _portrait(gains: dict[str, float], duration: float) -> Trajectories:
-    """Integrates the fluid model from each of `STARTS`; the queue cannot fall below 0."""
+    """Integrates the fluid model from each of `STARTS`. The queue cannot fall below 0."""
     link = Link()
     gamma, queue = np.array(STARTS).T
     start = gamma * link.capacity, queue * link.capacity * link.d0

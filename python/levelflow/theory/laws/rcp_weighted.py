@@ -20,7 +20,7 @@ from levelflow.theory.validate import explained, read_each
 def equilibrium(
     routes: Routes, capacities: ArrayLike, *, weights: ArrayLike = 1.0, counts: ArrayLike = 1.0
 ) -> Equilibrium:
-    """Returns the equilibrium for weights of at least 1. To RCP's routers, a flow of weight `w` is `w` flows.
+    """Returns the equilibrium for weights of at least 1. RCP's routers react to a flow of weight `w` as to `w` flows.
 
     >>> equilibrium([[0], [0]], [8.0], weights=[1.0, 3.0]).rates.tolist()
     [2.0, 6.0]

@@ -31,7 +31,7 @@ def equilibrium(
     Args:
         routes: per entry, the indices of the links that it crosses.
         capacities: per link.
-        rtts: round-trip time, s, for all flows or per route; base round-trip times leave queueing out.
+        rtts: round-trip time, s, for all flows or per route; base round-trip times exclude queueing.
         packets: packet size, bits, for all flows or per route.
         lost: fraction of packets lost on wires, for all flows or per route.
         counts: number of flows that each route represents.
@@ -52,7 +52,7 @@ def equilibrium(
 
 
 def in_scenario(found: Competition) -> Equilibrium | None:
-    """Returns the equilibrium with base round-trip times, which leave queueing delays out."""
+    """Returns the equilibrium with base round-trip times, which exclude queueing delays."""
     rtts = round_trips(found)
     if rtts is None:
         return None

@@ -1,9 +1,9 @@
 """s-PERC (Jose et al. 2019): a flow sends at the smallest allocation on its path.
 
-    b_l = (C - sum of x satisfied at l) / (flows of l that are not)
+    b_l = (C - sum of x satisfied at l) / (flows of l that are not satisfied)
 
-A flow is satisfied at a link that allows it more than its other links do. Rates are in any common unit; `C` is `gamma`
-times the capacity. In a round, each flow updates every hop of its path.
+A flow is satisfied at a link that allows the flow a higher rate than another link of its path. Rates are in any common
+unit; `C` is `gamma` times the capacity. In a round, each flow updates every hop of its path.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from levelflow.theory.record import MAX_MIN, NotSupported, Theory
 from levelflow.theory.validate import explained, whole
 from levelflow.theory.verdict import Port, Verdict, each_port
 
-#: Limit on the rounds in which a bottleneck level settles, with control packets (Jose et al. 2019).
+#: Largest number of rounds until a bottleneck level settles, with control packets (Jose et al. 2019).
 ROUNDS = 6
 
 
 class Hops:
-    """State of flows and links at each crossing: a flow at one hop of its path.
+    """State per crossing, which is a flow at one hop of its path, and per link.
 
     Attributes:
-        limits: limit of a flow by a link; infinite if the other hops ignore it, or before the first update.
+        limits: limit that a link sets for a flow; infinite before the first update, and while other hops ignore it.
         allocations: allocation of a link to a flow; infinite before the first update.
-        satisfied: True if another link limits the flow to less.
+        satisfied: True if another link limits the flow to a lower rate.
         counted: True if the link has counted the flow.
         most: `MaxSat` of each link, and its value after the next reset.
     """
@@ -42,7 +42,7 @@ class Hops:
         self.most = np.zeros((2, targets.size))
 
     def update(self, hop: int, elsewhere: float) -> None:
-        """Updates one crossing, given the limit that the other hops of its path set for the flow."""
+        """Updates one crossing, given the limit that the other hops of the path set for the flow."""
         here = self.link[hop]
         others = (self.link == here) & self.counted
         others[hop] = False
@@ -59,7 +59,7 @@ class Hops:
 def iterate(
     routes: Routes, targets: ArrayLike, rounds: int, rng: np.random.Generator, *, timeout: int = 1, split: bool = True
 ) -> Floats:
-    """Returns the rates by round and flow. Round 0 is before flows begin, with infinite rates.
+    """Returns the rates by round and flow. Round 0 is the state before the first update: infinite rates.
 
     Args:
         routes: per flow, the indices of the links that it crosses, in order.
@@ -67,9 +67,9 @@ def iterate(
         rounds: number of rounds; in each round, flows update their hops, one flow after another.
         rng: random generator for the order of flows in each round.
         timeout: number of rounds between two resets of `MaxSat`.
-        split: True if each hop is updated by its own packet, which carries limits of the previous round, as in
-            crates/laws/src/sperc. Otherwise one control packet updates all hops, and carries the limits computed in
-            this round at the hops that it has passed, as in the paper.
+        split: True if each hop has its own packet, which carries limits of the previous round (crates/laws/src/sperc).
+            False if one control packet updates all hops (the paper). At each hop, this packet carries the limits that
+            earlier hops computed in the same round.
 
     Raises:
         CapacityError: if a target is negative, infinite or NaN.
@@ -99,7 +99,7 @@ def iterate(
 
 @explained
 def rounds(routes: Routes, targets: ArrayLike) -> int:
-    """Returns the largest number of rounds until rates are max-min fair: six per bottleneck level.
+    """Returns an upper bound of the rounds until rates are max-min fair: six per bottleneck level.
 
     Raises:
         CapacityError: if a target is negative, infinite or NaN.

@@ -1,16 +1,18 @@
 """XCP (Katabi, Handley, Rohrs 2002): its equilibrium, which is constrained max-min fair (Low, Andrew, Wydrowski 2005).
 
-A link with capacity `C`, load `y` and an empty queue changes the rate of each of its `N` flows, once per mean
-round-trip time, by a fraction of the spare capacity and a fraction of the shuffled traffic,
+Consider a link with capacity `C`, load `y` and an empty queue. Once per mean round-trip time, this link changes the
+rate `x` of each of its `N` flows by a fraction of the spare capacity, and by a fraction of the shuffled traffic:
 
     (h + phi^+)/N - (h + phi^-) x/y      phi = alpha (C - y)      h = max(gamma y - |phi|, 0)
 
-and a flow uses the smallest change of its path, which is 0 at equilibrium. Flows that another link limits do not use
-their part of this change, so the load stays below `C` if there are such flows. A link limits the rate of a flow to
+A flow uses the smallest change of its path, which is 0 at equilibrium. A flow that another link limits does not use its
+part of the change at this link. With such flows, the load therefore stays below `C`. A link limits the rate of a flow
+to
 
     R(y) = (gamma y^2/N) / ((alpha + gamma) y - alpha C)
 
-which is `C/N` at full load, and grows without bound as the load decreases to `alpha C/(alpha + gamma)`, 80 % of `C`.
+This limit is `C/N` at full load. It grows without bound as the load decreases to `alpha C/(alpha + gamma)`, 80 % of
+`C`.
 """
 
 from __future__ import annotations
@@ -38,25 +40,25 @@ from levelflow.theory.verdict import NEAR, Port, Verdict
 
 #: Gain on the spare bandwidth, and shuffled fraction of the load (Katabi et al., sections 3.5 and 3.6).
 ALPHA, GAMMA = 0.4, 0.1
-#: Upper bound of alpha, `pi/(4 sqrt(2))`, if `beta` is from `balanced` (Katabi et al., theorem 1).
+#: Upper bound of alpha, `pi/(4 sqrt(2))`, for `beta = balanced(alpha)` (Katabi et al., theorem 1).
 ALPHA_LIMIT = np.pi / (4 * np.sqrt(2))
-#: Rows of the table of the stable region: values of alpha.
+#: Values of alpha in the table of the stable region, one per row.
 SHARES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
 
 
 @explained
 def fixed_point(routes: Routes, capacities: ArrayLike, *, alpha: float = ALPHA, gamma: float = GAMMA) -> FixedPoint:
-    """Returns the rates that no signal changes: constrained max-min fair rates.
+    """Returns the equilibrium: constrained max-min fair rates, which no signal changes.
 
-    The flows of the link with the lowest level settle at that level. This reduces the load of the links that no longer
-    limit these flows, and raises the levels of these links. The procedure repeats, like the one for max-min rates, with
-    levels that solve a quadratic. Signals are levels, the largest rate `R` that a link allows; infinite at low load.
+    The flows of the link with the lowest level settle at that level. The other links of these flows then have less load
+    and a higher level. The procedure repeats with the remaining links, as for max-min rates, but each level solves a
+    quadratic equation. Signals are levels, that is, the largest rate `R` that a link allows; infinite at low load.
 
     Args:
-        routes: per flow, the indices of the links that it crosses; a link that is crossed twice counts twice.
+        routes: per flow, the indices of the links that it crosses. A link that the flow crosses twice counts twice.
         capacities: per link.
         alpha: gain on the spare bandwidth.
-        gamma: shuffled fraction of the load; a larger fraction increases the distance from max-min fairness.
+        gamma: shuffled fraction of the load. A larger fraction increases the distance from max-min fairness.
 
     Raises:
         CapacityError: if a capacity is negative, infinite or NaN.
@@ -118,7 +120,7 @@ def offers(
 
 
 def _stops(taken: Floats, rising: Floats, flows: Floats, capacity: Floats, gains: tuple[float, float]) -> Floats:
-    """Returns the level at which each link stops the flows that still rise, the solution of `R = R(taken + rising R)`.
+    """Returns the level at which each link stops its rising flows: the solution of `R = R(taken + rising R)`.
 
     The equation is `a R^2 + b R = c` with `a > 0` and `c >= 0`. One root is not negative; for `c = 0`, the larger root
     is returned.
@@ -128,14 +130,14 @@ def _stops(taken: Floats, rising: Floats, flows: Floats, capacity: Floats, gains
     b = flows * ((alpha + gamma) * taken - alpha * capacity) - 2 * gamma * taken * rising
     c = gamma * taken**2
     root = np.sqrt(b**2 + 4 * a * c)
-    # Each form of the root is used where it subtracts no nearly equal numbers.
+    # Both forms of the root are equal. Each is used where it does not subtract nearly equal numbers.
     return np.where(b <= 0, (root - b) / (2 * a), 2 * c / (root + b))
 
 
 def aggregate_loop(alpha: float, beta: float, delay: float = 1.0) -> Loop:
     """Returns the open loop of the total rate for equal round trips, `e^(-s d) (alpha s d + beta)/(s d)^2`.
 
-    It is linear: `y' = -(alpha/d) (y(t-d) - C) - (beta/d^2) q(t-d)`, `q' = y - C` (Katabi et al., theorem 1).
+    The loop is linear: `y' = -(alpha/d) (y(t-d) - C) - (beta/d^2) q(t-d)`, `q' = y - C` (Katabi et al., theorem 1).
 
     Raises:
         ParameterError: if a number is not finite, or not above 0.
@@ -166,7 +168,7 @@ def equilibrium(
     alpha: float = ALPHA,
     gamma: float = GAMMA,
 ) -> Equilibrium:
-    """Returns the equilibrium (Low, Andrew, Wydrowski 2005). `counts` are whole numbers: links count flows.
+    """Returns the equilibrium (Low, Andrew, Wydrowski 2005). `counts` are whole numbers, because links count flows.
 
     >>> equilibrium([[0, 1], [0], [1]], [10.0, 4.0]).rates.round(3).tolist()
     [2.0, 7.173, 2.0]
@@ -192,7 +194,7 @@ def _in_scenario(found: Competition) -> Equilibrium:
 
 
 def _judge(ports: list[Port]) -> list[Verdict]:
-    """Decides as for RCP. Flows become equal because `gamma` of the traffic is shuffled in each round trip."""
+    """Decides stability as for RCP. Flows become equal because each round trip shuffles `gamma` of the traffic."""
     verdicts = []
     for port, found in zip(ports, explicit.verdicts(ports, relative=False), strict=True):
         shuffled = -np.log(NEAR) / port.of_router("gamma") * port.mean_delay if port.of_router("gamma") else np.inf
@@ -201,7 +203,7 @@ def _judge(ports: list[Port]) -> list[Verdict]:
 
 
 def region() -> Region:
-    """Returns the stable region, whose loop is that of RCP, and the gains of theorem 1 (Katabi et al. 2002).
+    """Returns the stable region, with RCP's loop, and the gains of theorem 1 (Katabi et al. 2002).
 
     The margin is the factor by which the loop's gain may rise.
 

@@ -1,10 +1,10 @@
 """Assignment of bottlenecks to flows, and its effect on stability (Zhang 2008, section VI.4).
 
 A *bottleneck* of a flow is a full link on which no flow has a larger rate (definition 6). An *assignment* maps each
-flow to the link of its route whose signal it follows. The flow is *responsive* on this link and *unresponsive* on its
-other links, where it disturbs the responsive flows. Each disturbance is an edge `s -> r` of the *dependency graph*. An
-assignment is *consistent* if this graph has no cycle. Then links settle one after another, and a network is stable if
-each link is stable with its responsive flows (lemmas 17 and 18, theorem 14).
+flow to the link of its route whose signal it follows. The flow is *responsive* on this link, and *unresponsive* on the
+other links of its route. There it disturbs the responsive flows. Each disturbance is an edge `s -> r` of the
+*dependency graph*. An assignment is *consistent* if this graph has no cycle. Links then settle one after another. Such
+a network is stable if each link is stable with its responsive flows (lemmas 17 and 18, theorem 14).
 
 Flows and links are identified by their index.
 """
@@ -31,7 +31,7 @@ class AssignmentError(TheoryError):
 
 
 class InconsistentError(AssignmentError):
-    """An assignment whose dependency graph has a cycle, although none is allowed."""
+    """Assignment with a cycle in the dependency graph, where a consistent assignment is needed."""
 
 
 @explained
@@ -51,11 +51,10 @@ def bottleneck_sets(
         capacities: per link.
         rates: per flow, in the unit of the capacities.
         weights: per flow; rates are divided by the weights before a comparison.
-        tolerance: relative difference between load and capacity up to which a link is full, and relative difference
-            between the rate of a flow and the largest rate up to which the flow is bottlenecked.
+        tolerance: relative tolerance of both conditions: load equal to capacity, and rate equal to the largest rate.
 
     Raises:
-        ParameterError: if there is not one rate for each flow, or it is negative, infinite or NaN.
+        ParameterError: if there is not one rate for each flow, or a rate is negative, infinite or NaN.
         NetworkError: if the network is invalid, as for `levelflow.theory.networks.maxmin.maxmin`.
 
     >>> bottleneck_sets([[0, 1], [0], [1]], [10.0, 4.0], [2.0, 8.0, 2.0])
@@ -85,7 +84,7 @@ def assign(routes: Routes, bottlenecks: ArrayLike, links: int | None = None) -> 
         links: number of links; by default, the largest index in the routes plus one.
 
     Raises:
-        AssignmentError: if there is not one bottleneck per flow, or it is not on the flow's route.
+        AssignmentError: if there is not one bottleneck per flow, or a bottleneck is not on the flow's route.
         RouteError: if a flow crosses no link or an unknown one.
 
     >>> fig_30 = assign([[0, 1], [1], [1, 2], [2]], [0, 1, 1, 2])
@@ -137,7 +136,7 @@ class Assignment:
 
     @cached_property
     def dependencies(self) -> Bools:
-        """Flows by flows; True at `r, s` if `s` disturbs `r`: `s` crosses the bottleneck of `r` but has another."""
+        """Flows by flows; True at `r, s` if `s` crosses the bottleneck of `r`, but has another bottleneck."""
         return self.crosses.T[self.bottlenecks] & (self.bottlenecks[None, :] != self.bottlenecks[:, None])
 
     def graph(self) -> Any:
@@ -153,7 +152,7 @@ class Assignment:
     def precedence(self) -> Any:
         """A `networkx.DiGraph` of `links`, with an edge `k -> l` if a flow with the bottleneck `k` crosses `l`.
 
-        It has a cycle if and only if the dependency graph has one, and is much smaller than the dependency graph.
+        This graph has a cycle if and only if the dependency graph has a cycle, and is much smaller.
         """
         import networkx as nx
 
@@ -184,11 +183,11 @@ class Assignment:
     def layers(self) -> list[list[int]]:
         """Returns the links in the order in which they settle, grouped into layers that settle independently.
 
-        No flow is unresponsive on the links of the first layer (lemma 18). Without these links and their flows, the
-        same holds for the second layer, and so on.
+        No flow is unresponsive on the links of the first layer (lemma 18). After these links and their flows are
+        removed, this also holds for the second layer, and so on.
 
         Raises:
-            InconsistentError: if there is no such order. The message names a cycle.
+            InconsistentError: if the assignment has a cycle. The message names the cycle.
         """
         import networkx as nx
 
@@ -202,7 +201,7 @@ class Assignment:
         """Returns each link with its responsive flows, in the order of `layers`.
 
         Raises:
-            InconsistentError: if there is no such order. The message names a cycle.
+            InconsistentError: if the assignment has a cycle. The message names the cycle.
         """
         return [(link, self.responsive(link)) for layer in self.layers() for link in layer]
 
@@ -229,7 +228,7 @@ def by_price(routes: Routes, prices: ArrayLike) -> Assignment:
         raise AssignmentError(f"prices of shape {seen.shape} are not allowed; needs one per link, or flows by links")
     links = seen.shape[-1]
     crosses = crossing_matrix(routes, links) > 0
-    # A link of the route may have a price of minus infinity.
+    # A price of minus infinity also selects a link of the route.
     offered = np.where(crosses, np.broadcast_to(seen, crosses.shape), -np.inf)
     largest = crosses & (offered == offered.max(axis=1, initial=-np.inf, keepdims=True))
     return Assignment(crosses, largest.argmax(axis=1))
@@ -272,13 +271,13 @@ def random_routes(random: np.random.Generator, flows: int, links: int, shortest:
 
 
 def random_assignment(random: np.random.Generator, routes: Routes) -> Assignment:
-    """Returns an assignment that draws a link of each route uniformly; it is rarely consistent."""
+    """Returns an assignment that draws a link of each route uniformly. The assignment is rarely consistent."""
     read_crossings(routes, LARGEST_WHOLE)
     return assign(routes, [route[int(random.integers(len(route)))] for route in routes])
 
 
 def random_consistent(random: np.random.Generator, routes: Routes) -> Assignment:
-    """Returns an assignment from a random order of all links: each flow follows the first link of its route."""
+    """Returns an assignment from a random order of all links: each flow follows its first link in this order."""
     if not read_crossings(routes, LARGEST_WHOLE)[1].size:
         raise AssignmentError("no routes are not allowed; needs at least one")
     rank = random.permutation(max(max(route) for route in routes) + 1)
@@ -308,7 +307,7 @@ def jacobian(assignment: Assignment, own: ArrayLike, among: ArrayLike, others: A
 def jetmax_jacobian(assignment: Assignment, tau: float) -> Floats:
     """Returns the Jacobian of JetMax, `(1 - tau) I - tau U` (eq. 133 and 134), at any rates.
 
-    For each `s` that disturbs `r`, `U` is 1 divided by the number of flows with the bottleneck of `r`.
+    For each `s` that disturbs `r`, the element of `U` is 1 divided by the number of flows with the bottleneck of `r`.
     """
     tau = read_number("tau", tau, -np.inf)
     return jacobian(assignment, 1 - tau, 0.0, -tau / assignment.counts[assignment.bottlenecks])
@@ -316,10 +315,10 @@ def jetmax_jacobian(assignment: Assignment, tau: float) -> Floats:
 
 @explained
 def spectrum(assignment: Assignment, matrix: ArrayLike) -> NDArray[np.complex128]:
-    """Returns the eigenvalues of a Jacobian; those of each link in turn if the assignment is consistent.
+    """Returns the eigenvalues of a Jacobian, link by link if the assignment is consistent.
 
     In the order of `Assignment.subsystems`, the matrix is block-triangular, so its eigenvalues are those of the blocks.
-    Computed from the whole matrix, the eigenvalues would be inaccurate if the matrix is far from normal.
+    From the whole matrix, the eigenvalues would be inaccurate if the matrix is far from normal.
 
     Raises:
         AssignmentError: if the matrix is not flows by flows and finite, or the rate of a flow depends on a flow that
@@ -342,7 +341,7 @@ def spectrum(assignment: Assignment, matrix: ArrayLike) -> NDArray[np.complex128
 
 @explained
 def spectral_radius(assignment: Assignment, matrix: ArrayLike) -> float:
-    """Returns the largest modulus of the `spectrum`. Below 1, the system without delays is stable.
+    """Returns the largest modulus of the `spectrum`. If it is below 1, the system without delays is stable.
 
     >>> circle = assign([[0, 1], [0, 1], [0, 1]], [0, 0, 1])  # each disturbs those on the other link
     >>> round(spectral_radius(circle, jetmax_jacobian(circle, 0.6)), 12)

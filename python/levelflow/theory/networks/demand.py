@@ -1,6 +1,6 @@
 """Demand of flows at a price: the rate at which a flow's marginal utility equals the price that it pays.
 
-Rates, prices and marginal utilities are given as logarithms, in units chosen by the caller so that values are near 1.
+Rates, prices and marginal utilities are given as logarithms. The caller chooses the units, so that values are near 1.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 
 from levelflow.theory.arrays import Floats
 
-#: Range of the logarithms of rates that are searched; demand at the lower bound counts as 0.
+#: Range in which logarithms of rates are searched. Demand at the lower bound counts as 0.
 LOWEST, HIGHEST = -28.0, 28.0
 #: Number of bisections that determines all digits.
 HALVINGS = 60
-#: Newton's method on sums of powers stops after this number of steps, or at this change of the rate.
+#: Newton's method on sums of powers ends after this number of steps, or below this relative change of the rate.
 MOST_STEPS, EXACT = 60, 1e-15
-#: Half the width over which a slope is estimated.
+#: Half width of the difference quotient that estimates a slope.
 ASIDE = 1e-5
 
 
@@ -72,8 +72,9 @@ class Powers:
     def at(self, prices: Floats) -> Wanted:
         """Returns the demand at the given logarithms of prices.
 
-        Each term alone gives a smaller demand. From the largest demand of a term, Newton's method climbs to the root
-        without passing it, since the logarithm of a sum of powers is convex in the logarithm of the rate.
+        Each term alone gives a smaller demand than the sum. Newton's method starts at the largest demand of a term. It
+        climbs to the root without passing it, because the logarithm of a sum of powers is convex in the logarithm of
+        the rate.
         """
         rates = ((self.height - prices) / self.order).max(axis=0)
         for _ in range(MOST_STEPS if len(self.height) > 1 else 0):
@@ -98,7 +99,7 @@ class Falling:
     """Any decreasing marginal utilities, inverted by bisection.
 
     Attributes:
-        function: maps the rates of all flows to their marginal utilities, in units of its own.
+        function: maps the rates of all flows to their marginal utilities, in the function's own units.
         rate: logarithm of this module's unit of rate, in the function's unit.
         price: logarithm of this module's unit of price, in the function's unit.
     """
@@ -108,7 +109,7 @@ class Falling:
     price: float
 
     def marginal(self, rates: Floats) -> Floats:
-        """Returns the logarithm of `U'` at the given logarithms of rates; minus infinity where demand ends."""
+        """Returns the logarithm of `U'` at the given logarithms of rates; minus infinity where `U'` is not above 0."""
         return np.log(np.maximum(self._value(rates), 0.0))
 
     def at(self, prices: Floats) -> Wanted:

@@ -27,14 +27,14 @@ class Equilibrium:
     """Equilibrium rates of a law.
 
     Attributes:
-        rates: rate of one flow of each route, as sent.
+        rates: sending rate of one flow of each route.
         loads: arrival rate at each link.
         signals: per link, the signal of its router or queue.
-        bottlenecks: per route, the link that limits its flows: the tightest one, or the one with the largest price;
-            among several, the lowest index.
+        bottlenecks: per route, the link that limits its flows: the tightest link, or the link with the largest price.
+            Among several such links, the lowest index.
         losses: per link, the fraction of the load that is lost.
-        queues: per link, bits; infinite if losses persist, so that any buffer is full; NaN if the law does not
-            determine them.
+        queues: per link, bits. Infinite if losses persist, because any buffer is then full. NaN if the law does not
+            determine the queue.
         residual: relative error in the equations of the law.
     """
 
@@ -93,7 +93,7 @@ class RoutedFlows:
     def at(
         self, rates: Floats, signals: Floats, limits: Ints, missing: Floats, queues: Floats | None = None
     ) -> Equilibrium:
-        """Returns the equilibrium. Queues are full or empty unless given."""
+        """Returns the equilibrium. If no queues are given, each queue is either full or empty."""
         loads = self.loads(rates)
         if queues is None:
             queues = np.where(loads > self.capacity * (1 + FULL), np.inf, 0.0)

@@ -42,7 +42,7 @@ def steps_to_fairness(step: Callable[[Floats], Floats], start: ArrayLike, eps: f
         step: maps rates to the next rates.
         start: initial rates.
         eps: largest relative difference, above 0.
-        most: limit on steps.
+        most: largest number of steps.
 
     Raises:
         ParameterError: if `eps` is not allowed, or the rates are not fair after `most` steps.

@@ -1,4 +1,4 @@
-"""Water filling: the levels of all flows rise together until links stop them, the link with the lowest level first."""
+"""Water filling: the levels of all flows rise together until links stop them, beginning with the lowest link level."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class Filled(NamedTuple):
 
     Attributes:
         levels: final level of each flow.
-        bottlenecks: per flow, the link that stopped it; among several, the lowest index.
+        bottlenecks: per flow, the link that stopped its level; among several, the lowest index.
     """
 
     levels: Floats
@@ -32,10 +32,10 @@ def fill(
     Args:
         crossings: result of `levelflow.theory.networks.routes.read_crossings`.
         links: number of links.
-        loads: per crossing, above 0: load on the link of a flow at level 1.
-        level: returns the level at which each link stops its flows, given the load of its rising flows at level 1 and
-            the load of its stopped flows. The level must not fall when flows are stopped below it. For links without
-            rising flows, any value is allowed.
+        loads: per crossing, the load that the flow puts on the link at level 1; above 0.
+        level: returns the level at which each link stops its flows. Its arguments are the load of rising flows at level
+            1, and the load of stopped flows, per link. Flows that stop at a lower level must not lower the level. For
+            links without rising flows, any value is allowed.
     """
     flow, link, starts = crossings
     whole(int(link.max(initial=-1)) + 1, links=links)
@@ -53,12 +53,12 @@ def fill(
         tight = int(np.argmin(stops))
         here = by_link[edges[tight] : edges[tight + 1]]
         settled = np.unique(here[limits[here] < 0])
-        risen = max(risen, stops[tight])  # rounding of a small remainder could lower it
+        risen = max(risen, stops[tight])  # rounding errors of a small remainder could lower the level
         levels[settled] = risen
         limits[settled] = tight
         entries = _ranges(starts, settled)
         np.add.at(taken, link[entries], risen * loads[entries])
-        # Sums are recomputed: the difference of very unequal loads may be all rounding error.
+        # Sums are recomputed, because a difference of very unequal loads may consist only of rounding errors.
         touched = np.unique(link[entries])
         there = _ranges(edges, touched)
         left = np.where(limits[by_link[there]] < 0, loads[order[there]], 0.0)

@@ -18,11 +18,11 @@ SAME = 1e-9
 def maxmin(routes: Routes, capacities: ArrayLike, weights: ArrayLike = 1.0) -> Floats:
     """Returns the rate of each flow in the (weighted) max-min fair allocation.
 
-    Rates are in the unit of the capacities. With weights, rate over weight is max-min fair: a flow with weight 3 counts
-    as three flows, and gets the sum of their rates.
+    Rates are in the unit of the capacities. With weights, rate divided by weight is max-min fair. A flow with weight 3
+    counts as three flows, and gets the sum of their rates.
 
     Args:
-        routes: per flow, the indices of the links that it crosses; a link that is crossed twice counts twice.
+        routes: per flow, the indices of the links that it crosses. A link that the flow crosses twice counts twice.
         capacities: per link.
         weights: for all flows or per flow.
 
@@ -66,7 +66,7 @@ def depth(rates: ArrayLike) -> int:
     """Returns the number of bottleneck levels of max-min fair rates, which is the number of different rates.
 
     Raises:
-        ParameterError: if there is no rate, or one is negative, infinite or NaN.
+        ParameterError: if there is no rate, or a rate is negative, infinite or NaN.
 
     >>> depth([2.0, 8.0, 2.0])
     2
@@ -79,10 +79,11 @@ def depth(rates: ArrayLike) -> int:
 def unfairness(routes: Routes, capacities: ArrayLike, rates: ArrayLike, weights: ArrayLike = 1.0) -> Floats:
     """Returns each flow's relative distance from having a bottleneck.
 
-    A bottleneck of a flow is a full link on which no flow has a larger rate over weight. Feasible rates are max-min
-    fair if and only if every flow has a bottleneck; then all values are 0. Otherwise a flow's value is the smallest
-    deficit over its links. The deficit on a link is the larger of two fractions: the unused fraction of the capacity,
-    and the fraction by which the flow is below the largest rate over weight on the link.
+    The level of a flow is its rate divided by its weight. A bottleneck of a flow is a full link on which no flow has a
+    higher level. Feasible rates are max-min fair if and only if every flow has a bottleneck. All values are then 0.
+    Otherwise, the value of a flow is the smallest deficit over its links. The deficit on a link is the larger of two
+    fractions: the unused fraction of the capacity, and the fraction by which the flow is below the highest level on the
+    link.
 
     >>> unfairness([[0], [0]], [10.0], [4.0, 6.0]).round(3).tolist()
     [0.333, 0.0]

@@ -1,10 +1,11 @@
-"""Search of JetMax for bottlenecks, which its theorems take as given: only the law, in rounds, without packets.
+"""Search of JetMax for bottlenecks, in rounds, without packets.
 
-In a round, each router computes price and share (Zhang 2008, eq. 133, 135 and 150) from the proposals of flows and
-their bottlenecks. The routers of a path select one router, and each flow receives the report of this router. If this
-router is its bottleneck, the flow steps (eq. 134); otherwise it may change its bottleneck (eq. 135 and 136). Feedback
-is never stale and counts are exact, so any failure here is due to the rules alone. A flow with *pace* `k` waits `k`
-rounds after a change, like a flow with a long round trip.
+The theorems on JetMax assume given bottlenecks; here, flows choose them. In a round, each router computes price and
+share (Zhang 2008, eq. 133, 135 and 150) from the proposals and bottlenecks of flows. The routers of a path select one
+router, and each flow receives the report of this router. If this router is the flow's bottleneck, the flow steps (eq.
+134). Otherwise it may change its bottleneck (eq. 135 and 136). Feedback is never stale and counts are exact, so only
+the rules can cause a failure. A flow with *pace* `k` waits `k` rounds after a change, like a flow with a long round
+trip.
 
 `Rules` has a switch for each rule that Levelflow adds. Many networks of equal size run at once: arrays are networks by
 flows by links. Flows and links are identified by their index. A packet passes links in the order of their index.
@@ -39,12 +40,13 @@ class Rules:
     Attributes:
         tau: gain.
         eps_p: largest magnitude of a price that counts as 0.
-        eps_s: relative distance from the flow's share within which its rate is stationary; infinite for no tie rule.
-        propose: True if increases wait for approval (section VI.6.4). Otherwise equations 133 to 136 alone apply.
+        eps_s: relative distance from its share within which a flow is stationary, for the rule on ties; infinite
+            without this rule.
+        propose: True if increases wait for approval (section VI.6.4). False if only equations 133 to 136 apply.
         keep: True if a flow keeps its proposal when it changes its bottleneck. The dissertation does not specify it.
-        smaller: True if, except for ties, a flow changes only to a link with a smaller share.
-        patience: number of reports of another router after which a flow changes in any case; 0 for never.
-        shareless: True if a router without a share selects itself if it is the only one that refuses.
+        smaller: True if a flow changes only to a link with a smaller share, except for ties.
+        patience: number of reports from another router after which a flow changes in any case; 0 for no limit.
+        shareless: True if a router without a share selects itself when no other router refuses proposals.
         largest: True if the header keeps the largest price of the path, from any router of the path.
         confirm: True if another router must be selected in two rounds before a flow changes.
         hysteresis: True if the bottleneck reports until another router is overloaded, or fuller with a smaller share.
@@ -106,8 +108,8 @@ class State:
         rate: sending rate.
         proposal: proposed rate.
         bottleneck: link that the flow follows; -1 for none.
-        share: last share reported by the bottleneck; NaN for none.
-        named: other link that was selected since; -1 for none.
+        share: last share reported by the bottleneck; NaN before the first report.
+        named: other link that was selected after this report; -1 for none.
         reports: number of consecutive reports of that other link.
         wait: rounds until the flow reacts to a report again.
     """
@@ -122,7 +124,7 @@ class State:
 
     @property
     def parts(self) -> tuple[Floats, Ints]:
-        """Arrays of the numbers and of the labels of the state, with the fields as leading axis."""
+        """Numbers and labels of the state as two arrays, with the fields as the leading axis."""
         numbers = np.stack([self.rate, self.proposal, np.nan_to_num(self.share, nan=-1.0)])
         return numbers, np.stack([self.bottleneck, self.named, self.reports, self.wait])
 
@@ -179,7 +181,7 @@ class _Header:
 
 
 def overrules(rules: Rules, other: tuple[Floats, Floats], own: tuple[Floats, Floats]) -> Bools:
-    """Returns True where another router takes a flow from its own (`hysteresis`). Arguments are (price, share)."""
+    """Returns True if another router replaces a flow's own router (`hysteresis`). Arguments are (price, share)."""
     (price, share), (own_price, own_share) = other, own
     fuller = price > own_price + ROUNDING
     tie = (np.abs(price) <= rules.eps_p) & (np.abs(own_price) <= rules.eps_p)
@@ -314,7 +316,7 @@ def read_pace(pace: ArrayLike, flows: int) -> Ints:
 
 
 def failures(rules: Rules, batch: Batch, within: float = 0.02) -> Iterator[dict[str, Any]]:
-    """Yields the networks that stay more than `within` from max-min fairness, the worst first."""
+    """Yields the networks whose rates stay more than `within` from max-min fairness, the worst network first."""
     found = rest(rules, batch)
     for index in np.argsort(-found.distance, kind="stable"):
         if found.distance[index] <= within:

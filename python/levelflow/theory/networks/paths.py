@@ -1,7 +1,7 @@
 """Senders that receive the signals of links some steps later (Zhang 2008, eq. 1-2 and 61-64).
 
-Data of sender `i` arrives at link `j` after the forward delay from `i` to `j`. The link's signal of that step returns
-to the sender after the rest of the round trip. The round trip has `D_i >= 1` steps; `D_i = 1` is undelayed feedback.
+Data of sender `i` arrives at link `j` after the forward delay from `i` to `j`. The signal of the link in that step
+reaches the sender at the end of the round trip. The round trip has `D_i >= 1` steps; `D_i = 1` is undelayed feedback.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from levelflow.theory.networks.routes import Routes, crossing_matrix, read_cross
 from levelflow.theory.stability.equations import Past, iterate
 from levelflow.theory.validate import explained, read_array, read_each, read_whole, whole
 
-#: Maps the last rates, the rates one round trip ago, and the signal of each link as received by each flow, to the next
-#: rates.
+#: Function from the last rates, the rates one round trip ago, and the signal of each link as received by each flow, to
+#: the next rates.
 Sender = Callable[[Floats, Floats, Floats], Floats]
-#: Maps the load of each flow at each link, and the links' state, to the signals and the new state of the links.
+#: Function from the load of each flow at each link, and the state of links, to the signals and the new state of links.
 Router = Callable[[Floats, Floats], tuple[Floats, Floats]]
 
 
@@ -47,7 +47,7 @@ class Paths:
 
 
 class Run(NamedTuple):
-    """Recorded run; the first axis of each array is time.
+    """Recorded run. The first axis of each array is time.
 
     Attributes:
         steps: numbers of the steps; the first is 0.
@@ -64,14 +64,14 @@ class Run(NamedTuple):
 
 @explained
 def paths(routes: Routes, links: int, delays: ArrayLike = 1, forward: ArrayLike = 0) -> Paths:
-    """Returns paths after checking them.
+    """Returns paths, after checks.
 
     Args:
-        routes: per flow, the indices of the links that it crosses; a link that is crossed twice counts twice.
+        routes: per flow, the indices of the links that it crosses. A link that the flow crosses twice counts twice.
         links: number of links.
         delays: round trip, steps, for all flows or per flow, at least 1.
-        forward: delay from the sender to the link, steps, at least 0 and less than the round trip: one number, or flows
-            by links; entries for links that a flow does not cross have no effect.
+        forward: delay from the sender to the link, steps, at least 0 and less than the round trip: one number, or an
+            array of flows by links. Entries for links that a flow does not cross have no effect.
 
     Raises:
         RouteError: if a flow crosses no link or an unknown one.
@@ -94,7 +94,7 @@ def paths(routes: Routes, links: int, delays: ArrayLike = 1, forward: ArrayLike 
 
 @explained
 def scattered(routes: Routes, links: int, longest: int, rng: np.random.Generator) -> Paths:
-    """Returns random paths with round trips of 1 to `longest` steps; any forward part of each is equally likely."""
+    """Returns random paths with round trips of 1 to `longest` steps, and uniformly distributed forward delays."""
     read_crossings(routes, links)
     whole(1, longest=longest)
     delays = rng.integers(1, longest + 1, len(routes))
@@ -130,7 +130,7 @@ def run(
     crosses, at_once = network.crosses, network.forward == 0
     there = np.maximum(network.forward, 1).T
     back = np.where(crosses, network.delays[:, None] - network.forward, 1)
-    # Lags of the values that a step uses: signals of links, rates one round trip ago, and arrivals at links.
+    # Lags of the values that a step needs: signals of links, rates one round trip ago, and arrivals at links.
     lags = np.concatenate((back.ravel(), network.delays, there.ravel()))
     elements = np.concatenate((np.tile(np.arange(flows, flows + links), flows), np.tile(np.arange(flows), 1 + links)))
     own = slice(back.size, back.size + flows)

@@ -1,4 +1,4 @@
-"""Networks used by the models of this package: routes over links with given capacities, and checks of both."""
+"""Routes over links with given capacities, as used by the models of this package, and checks of both."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class FixedPoint(NamedTuple):
     """Rates at a fixed point of the equations of a law.
 
     Attributes:
-        rates: per flow, as sent, in the unit of the capacities.
+        rates: sending rate of each flow, in the unit of the capacities.
         signals: per link, the signal of its router: a price or a rate, as defined by the law's `fixed_point`.
-        bottlenecks: per flow, the link that limits it; the lowest index among several.
+        bottlenecks: per flow, the link that limits it. Among several, the lowest index.
     """
 
     rates: Floats
@@ -46,8 +46,8 @@ def read_capacities(capacities: ArrayLike) -> Floats:
     """Returns capacities as an array.
 
     Raises:
-        CapacityError: if one is negative, infinite or NaN, or there is a single number instead of one per link.
-        ParameterError: if they are not numbers.
+        CapacityError: if a capacity is negative, infinite or NaN, or there is a single number for all links.
+        ParameterError: if capacities are not numbers.
     """
     capacity = read_array("capacity", capacities)
     if not capacity.ndim:

@@ -6,12 +6,12 @@ The rates `x` maximise
     sum_i w_i U_i(x_i) - c_i x_i - beta sum_l int_0^{y_l} (y - C_l)^+ / y dy           a penalty on loss
 
 where `U_i` is `log x` for exponent 0 (proportional fairness) and `-1/x^nu` for exponent `nu` above 0. `nu = 1` is
-minimum potential delay, `nu` to infinity is max-min. `U_i` may also be a sum of such terms, or any concave function.
-At the optimum, each flow pays the sum `q_i` of the prices of its links, `w_i U_i'(x_i) = q_i + c_i`. With hard
-capacities, only full links have a price. With the penalty, the price is `beta (y - C)^+ / y`.
+minimum potential delay fairness, and `nu` to infinity is max-min fairness. `U_i` may also be a sum of such terms, or
+any concave function. At the optimum, each flow pays the sum `q_i` of the prices of its links, `w_i U_i'(x_i) = q_i +
+c_i`. With hard capacities, only full links have a price. With the penalty, the price is `beta (y - C)^+ / y`.
 
-Given the prices, the rate of each flow follows (`levelflow.theory.networks.demand`). So only prices are searched, by a
-primal-dual interior-point method.
+Prices determine the rate of each flow (`levelflow.theory.networks.demand`). A primal-dual interior-point method
+therefore searches only the prices.
 """
 
 from __future__ import annotations
@@ -39,23 +39,23 @@ if TYPE_CHECKING:
 #: Largest residual of an accepted optimum.
 TOLERANCE = 1e-10
 MOST_STEPS = 500
-#: Target of a Newton step, relative to the mean product of guess and slack.
+#: Product of guess and slack that a Newton step aims at, relative to the mean product.
 AIM = 0.1
-#: Largest fraction of the way to a price or slack of 0 in one step.
+#: Largest fraction of the distance to a price or slack of 0 in one step.
 SHORT_OF_ZERO = 0.99
-#: Smallest relative decrease of the residual per step length, below which the step is halved, and shortest step.
+#: Relative decrease of the residual per step length, below which the step is halved; shortest step.
 DESCENT, SHORTEST = 0.01, 1e-15
-#: Consecutive steps without effect after which the search ends, which happens where demand jumps.
+#: Consecutive steps without progress after which the search ends. This happens where demand jumps.
 MOST_STUCK = 10
-#: Limit on listed pairs of crossings; above it, a sparse product takes less memory.
+#: Largest number of listed pairs of crossings. For more pairs, a sparse product takes less memory.
 MOST_PAIRS = 2_000_000
-#: Regularisation that makes the prices of full links unique if the same flows cross them.
+#: Regularisation that makes prices unique if the same flows cross several full links.
 SEPARATE = 1e-13
-#: Bound of the logarithms, and number of bisections that locate a logarithm to one fifth.
+#: Bound of logarithms, and number of bisections that determine a logarithm to one fifth.
 LARGEST_LOG, HALVINGS = 700.0, 13
 #: Load of the fullest link at the first prices, relative to the load at which the link would have its price.
 FIRST_LOAD = 0.5
-#: Number of rates at which marginal utilities are tried, and relative increase above which they are rejected.
+#: Number of rates at which marginal utilities are evaluated, and relative increase above which they are rejected.
 PROBES, RISES = 225, 1e-9
 
 
@@ -68,13 +68,13 @@ class Residuals:
     """Violations of the Karush-Kuhn-Tucker conditions by rates and prices, all relative.
 
     Attributes:
-        stationarity: over flows, the largest `|w U'(x) / (q + c) - 1|`. If `U` is not a sum of powers, the relative
-            difference between rate and demand counts if it is smaller.
+        stationarity: over flows, the largest `|w U'(x) / (q + c) - 1|`. If `U` is not a sum of powers, the smaller of
+            this number and the relative difference between rate and demand.
         overload: over links, the largest `y / Y - 1`, at least 0. `Y` is the load at which the link has its price, or
             the capacity if capacities are hard.
-        slackness: over links, the largest unused fraction, `1 - y / Y`. A link with a small price counts at most with
-            its largest fraction of the price of a flow, or with the fraction of the rate that this is worth if it is
-            smaller.
+        slackness: over links, the largest unused fraction, `1 - y / Y`. For a link with a small price, this value is at
+            most the fraction that the link contributes to a flow's price. It is also at most the resulting fraction of
+            the flow's rate.
     """
 
     stationarity: float
@@ -115,13 +115,13 @@ def optimum(
     """Returns the rates that maximise total utility, and the prices at which flows demand these rates.
 
     Args:
-        routes: per flow, the indices of the links that it crosses; a link that is crossed twice counts twice.
-        capacities: per link, in any unit of rate; for links that mark, the load at which marking begins.
-        weights: `w`, for all flows or per flow. For sums of terms, terms by flows; some may be 0.
-        exponents: `nu`; 0 is `log x`, above 0 is `-1/x^nu`. For all flows or per flow; for sums of terms, per term
-            (terms by 1) or terms by flows.
+        routes: per flow, the indices of the links that it crosses. A link that the flow crosses twice counts twice.
+        capacities: per link, in any unit of rate. For a link that marks packets, the load above which it marks.
+        weights: `w`, for all flows or per flow. For sums of terms, an array of terms by flows; some may be 0.
+        exponents: `nu`, for all flows or per flow: `log x` for 0, `-1/x^nu` above 0. For sums of terms, an array of
+            terms by 1 or terms by flows.
         costs: `c`, for all flows or per flow: cost per unit of rate, added to the prices of links. Random losses with
-            probability `1 - a` are a cost of `beta (1 - a) / a` and weights `w / a`.
+            probability `1 - a` correspond to a cost of `beta (1 - a) / a` and weights `w / a`.
         penalty: `beta`; without it, capacities are hard.
 
     Raises:
@@ -162,8 +162,8 @@ def optimum_of(
     """Returns the optimum for any concave utilities, which are given by their derivatives.
 
     Args:
-        marginal: maps the rates of all flows to `U'(x)` of each flow. It decreases in `x`, and is at most 0 where
-            demand ends. A rate below 1e-12 of a typical capacity counts as 0.
+        marginal: maps the rates of all flows to `U'(x)` of each flow. `U'(x)` decreases in `x`. It is at most 0 for
+            rates that a flow does not demand at any price. A rate below 1e-12 of a typical capacity counts as 0.
         routes: as for `optimum`.
         capacities: per link, as for `optimum`.
         costs: for all flows or per flow, as for `optimum`.
@@ -172,8 +172,8 @@ def optimum_of(
     Raises:
         UtilityError: if `U'` increases, is not a number, is nowhere above 0, or is not one number per flow.
         NetworkError: as for `optimum`.
-        ConvergenceError: if no prices were found. This can happen if `U'` is constant over some rates, so that the
-            optimum is not unique.
+        ConvergenceError: if no prices were found. This can happen if `U'` is constant over some rates. The optimum is
+            then not unique.
 
     >>> log_or_less = optimum_of(lambda x: np.array([1, 3]) / (1 + x), [[0], [0]], [2.0])  # log(1 + x), 3 log(1 + x)
     >>> log_or_less.rates.round(6).tolist()
@@ -195,7 +195,7 @@ def _solve(
 ) -> Optimum:
     """Scales a problem, solves it, and scales the solution back.
 
-    `demand` maps the logarithms of the units of rate and of utility to the demand of flows.
+    `demand` maps the logarithm of the unit of rate to the demand of flows, and to the logarithm of the unit of price.
     """
     capacity = read_capacities(capacities)
     flow, link, _ = read_crossings(routes, capacity.size)
@@ -229,7 +229,7 @@ def _solve(
 
 @dataclass(frozen=True)
 class _State:
-    """Quantities that follow from a guess, see `_Problem`."""
+    """Quantities that follow from a guess of `_Problem`."""
 
     #: Revenue of each link: price times capacity.
     earned: Floats
@@ -245,14 +245,14 @@ class _State:
 
 @dataclass(frozen=True)
 class _Problem:
-    """A problem scaled to values near 1, by a typical capacity and the largest price that a flow would pay for it.
+    """Problem scaled to values near 1, by a typical capacity and the largest price that a flow would pay for this rate.
 
-    The guess is `t` per link: `beta (y - C)^+`, the cost of the load above the capacity. The link then has room for
-    `1 + t / limit` capacities, with `limit = beta C`, and its revenue is `t` divided by this room. With hard
-    capacities, the limit is infinite, and `t` is the revenue of the link.
+    The guess is one number `t` per link: `beta (y - C)^+`, the cost of the load above the capacity. The link then has
+    its price at a load of `1 + t / limit` capacities, with `limit = beta C`, and its revenue is `t` divided by this
+    room. With hard capacities, the limit is infinite, and `t` is the revenue of the link.
     """
 
-    #: Link and flow of each crossing, and number of crossings over the capacity; sorted by link, then by flow.
+    #: Link and flow of each crossing, and number of crossings divided by the capacity. Sorted by link, then by flow.
     link: Ints
     flow: Ints
     share: Floats
@@ -262,7 +262,7 @@ class _Problem:
 
     @cached_property
     def pairs(self) -> tuple[Ints, Ints] | None:
-        """All pairs of crossings of the same flow, sorted by the first crossing; None if there are too many to list."""
+        """All pairs of crossings of the same flow, sorted by the first crossing; None if the list would be too long."""
         counts = np.bincount(self.flow)
         others = counts[self.flow]
         if others.sum() > MOST_PAIRS:
@@ -320,7 +320,7 @@ class _Problem:
         return np.full(self.limit.size, np.exp(high))
 
     def direction(self, guess: Floats, slack: Floats, state: _State, aim: float) -> tuple[Floats, Floats]:
-        """Returns Newton's step towards guess times slack = aim and slack = room - load.
+        """Returns Newton's step towards `guess * slack = aim` and `slack = room - load`.
 
         Scaled by the root of the guess, the matrix is symmetric and positive definite, and its elements are relative.
         """
@@ -341,7 +341,7 @@ class _Problem:
         return by_guess, (aim - guess * slack - slack * by_guess) / guess
 
     def squared(self, matrix: Floats, links: int) -> Floats:
-        """Returns the product of a links-by-flows matrix, given at the crossings, and its transpose."""
+        """Returns the product of a links-by-flows matrix and its transpose, from its elements at the crossings."""
         if self.pairs is None:
             from scipy.sparse import csr_array
 
@@ -354,7 +354,7 @@ class _Problem:
     def residuals(self, state: _State) -> Residuals:
         """Returns the violations of the optimality conditions."""
         decisive = np.zeros_like(state.load)
-        # A flow without demand would have demand at a price of 0, so the prices that it pays count, too.
+        # A flow without demand would have demand at a price of 0, so the prices that this flow pays count, too.
         stiff = np.where(np.isfinite(state.steepness), np.maximum(state.steepness, 1.0), 1.0)
         np.maximum.at(decisive, self.link, self.share * state.earned[self.link] / (state.paid * stiff)[self.flow])
         filled = state.load / state.room
@@ -366,7 +366,7 @@ class _Problem:
 
 
 def _sums(places: Ints, values: Floats, count: int) -> Floats:
-    """Returns the sum of the values at each place."""
+    """Returns the sum of the values with each index."""
     return np.asarray(np.bincount(places, values, count), dtype=np.float64)
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from levelflow.theory.arrays import Floats
 
-    #: Maps the rates of flows on one link to their next rates.
+    #: Function from the rates of flows on one link to the next rates.
     Step = Callable[[Floats], Floats]
 
 #: Number of arrows along each side of a phase plane, and length of the longest arrow relative to the arrow spacing.
@@ -31,10 +31,10 @@ ARROWS, LENGTH = 15, 0.9
 
 @explained
 def phase_plane(step: Step, capacity: float, starts: ArrayLike, steps: int = 200) -> Figure:
-    """Draws the rates of two flows on one link against each other, without delay.
+    """Draws a phase plane: the rates of two flows on one link, without delay.
 
-    Dots are steps of the paths from the starts; arrows point to the next step. The flows are equal on the diagonal,
-    and fill the link on the falling line.
+    Dots are steps of the trajectories from the starts, and arrows point to the next step. On the diagonal, rates are
+    equal. On the falling line, the link is full.
 
     Args:
         step: maps the two rates to the next two rates.
@@ -50,7 +50,7 @@ def phase_plane(step: Step, capacity: float, starts: ArrayLike, steps: int = 200
     grid = np.stack(np.meshgrid(places, places), axis=-1).reshape(-1, 2)
     moves = np.array([step(point) - point for point in grid])
     longest = np.hypot(*moves.T).max()
-    # Square roots of lengths, so that short moves remain visible next to long ones.
+    # Arrows are drawn with square roots of lengths, so that short moves remain visible.
     sizes = np.sqrt(np.hypot(*moves.T) / longest)[:, None]
     arrows = moves / np.maximum(np.hypot(*moves.T), longest * 1e-12)[:, None] * sizes * LENGTH * top / ARROWS
     with drawn_on(None, 5, 5) as figure:
@@ -76,7 +76,7 @@ def kelly_delays(
         capacity: capacity of the flow's link.
         gains: `kappa` and `omega`.
         delays: round trips in steps; 1 means no delay.
-        canvas: an empty figure to draw on; a new one by default.
+        canvas: an empty figure to draw on. By default, a new figure.
     """
     with drawn_on(canvas, 8, 5) as figure:
         panels = figure.subplots(-(-len(delays) // 2), 2, squeeze=False).flat

@@ -1,4 +1,4 @@
-"""Pictures of fluid runs: rates and queues, optionally with those of a packet simulation."""
+"""Pictures of fluid runs: rates and queues, optionally with the rates and queues of a packet simulation."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from levelflow.theory.arrays import Floats
     from levelflow.theory.fluid import FluidRun
 
-#: Limit on coloured curves. With more curves, all are grey and their mean is black.
+#: Largest number of coloured curves. With more curves, all curves are grey and their mean is black.
 MOST_LINES = len(COLOURS)
-#: Style of curves of the packet simulation, which are behind those of the fluid.
+#: Style of the packet simulation, whose curves are behind the curves of the fluid.
 PALE: Look = {"linewidth": 0.8, "alpha": 0.45, "zorder": 1}
 
 
@@ -49,7 +49,7 @@ def rates_and_queues(
         run: result of the fluid simulation.
         packets: result of the packet simulation, drawn in a pale style for flows and links with equal names.
         title: title of the picture.
-        canvas: an empty figure to draw on; a new one by default.
+        canvas: an empty figure to draw on. By default, a new figure.
 
     >>> from levelflow.theory.fluid import Flow, Link, Network, simulate
     >>> run = simulate(Network([Link(10e6)], [Flow("rcp", [0], 0.1)]), 5.0, every=0.1)

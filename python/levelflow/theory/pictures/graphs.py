@@ -28,20 +28,20 @@ ROW, WIDTH, GAP, STEP = 1.0, 2.0, 0.9, 4.0
 INCHES = 0.42
 #: Largest number of flow names in a box.
 MOST_ROWS = 8
-#: Legend above a graph, height of the legend in inches, and its smallest width.
+#: Legend above a graph; height of the legend and smallest width of the picture, inches.
 LEGEND = (
     "Links, and the flows that each limits.\n"
     "Arrow: that flow also crosses the other link, and disturbs its flows.\n"
     "Blue: the left one settles first. Red: around a cycle."
 )
 HEAD, NARROWEST = 0.7, 5.0
-#: Text size in points, and number of letters above which a name is printed smaller.
+#: Text size in points, and number of letters above which a name is printed in a smaller size.
 SIZE, LETTERS = 10.0, 9
 
 
 @dataclass(frozen=True, eq=False)
 class _Box:
-    """Box of a link: its component of the graph, the middle of its upper edge, and the row of each of its flows."""
+    """Box of a link: strongly connected component of the graph, middle of the upper edge, and the row of each flow."""
 
     part: int
     x: float
@@ -112,7 +112,7 @@ def _extent(boxes: dict[int, _Box]) -> tuple[float, float]:
 
 
 def _boxes(assignment: Assignment) -> dict[int, _Box]:
-    """Returns link positions. Layers are in topological order, and as wide as their largest cycle is high."""
+    """Returns link positions. Layers are in topological order. A layer is as wide as its largest cycle is high."""
     parts = nx.condensation(assignment.precedence)
     boxes, column = {}, 0
     for layer in nx.topological_generations(parts):

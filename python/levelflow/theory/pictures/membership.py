@@ -33,8 +33,8 @@ def rounds(
 ) -> Picture:
     """Draws the rates, proposals and prices of a small network from round `first` to round `last`.
 
-    Lines are rates, dots are proposals, and dashes are max-min fair rates. A strip has the colour of a flow's
-    bottleneck; the price of this link has the same colour.
+    Lines are rates, dots are proposals, and dashes are max-min fair rates. A strip shows the bottleneck of a flow, in
+    the colour of this link. The price of the link has the same colour.
 
     Raises:
         CapacityError: if a capacity is not a finite number above 0.

@@ -27,17 +27,17 @@ STABLE, UNSTABLE = COLOURS[0], COLOURS[1]
 #: Norms in an experiment, and their notation in text and in pictures.
 NORMS = {"norm2": "||A||_2", "norm_inf": "||A||_inf", "norm_s": "||A||_s"}
 SIGNS = {"norm2": "‖A‖₂", "norm_inf": "‖A‖∞", "norm_s": "‖A‖ₛ"}
-_SPREAD = 100.0  # weights go from its reciprocal to this
+_SPREAD = 100.0  # weights range from 1 / _SPREAD to _SPREAD
 
 
 @explained
 def scatter(experiment: Experiment, of: str = "norm_s", canvas: FigureBase | None = None) -> FigureBase:
-    """Draws a norm of random matrices against rho(A), stable matrices on the left and unstable ones on the right.
+    """Draws a norm of random matrices over rho(A): stable matrices on the left, unstable matrices on the right.
 
     Args:
         experiment: matrices and their stability.
         of: "norm2", "norm_inf" or "norm_s".
-        canvas: an empty figure to draw on; a new one by default.
+        canvas: an empty figure to draw on. By default, a new figure.
 
     Raises:
         MatrixError: if the norm is unknown.
@@ -70,7 +70,7 @@ def plane(matrix: ArrayLike, longest: int = 30, canvas: FigureBase | None = None
     Args:
         matrix: A, with two rows.
         longest: largest delay, steps; delays start at 1.
-        canvas: an empty figure to draw on; a new one by default.
+        canvas: an empty figure to draw on. By default, a new figure.
 
     Raises:
         MatrixError: if the matrix is not allowed or does not have two rows.
@@ -99,11 +99,11 @@ def plane(matrix: ArrayLike, longest: int = 30, canvas: FigureBase | None = None
 
 
 def scalings(matrix: ArrayLike, canvas: FigureBase | None = None) -> FigureBase:
-    """Draws the norms of `W A W^-1` for two flows against the ratio of the flows' weights, and the lower bounds.
+    """Draws the norms of `W A W^-1` for two flows over the ratio of their weights, and the lower bounds.
 
     Args:
         matrix: A, with two rows.
-        canvas: an empty figure to draw on; a new one by default.
+        canvas: an empty figure to draw on. By default, a new figure.
 
     Raises:
         MatrixError: if the matrix is not allowed or does not have two rows.
@@ -139,7 +139,7 @@ def spectrum(matrix: ArrayLike, delays: ArrayLike, canvas: FigureBase | None = N
     Args:
         matrix: A.
         delays: delays in steps, per flow or per pair of flows.
-        canvas: an empty figure to draw on; a new one by default.
+        canvas: an empty figure to draw on. By default, a new figure.
 
     Raises:
         MatrixError: if the matrix is not allowed.
@@ -168,7 +168,7 @@ def gains(longest: int = 30, canvas: FigureBase | None = None) -> FigureBase:
 
     Args:
         longest: largest delay, steps; delays start at 1.
-        canvas: an empty figure to draw on; a new one by default.
+        canvas: an empty figure to draw on. By default, a new figure.
 
     >>> gains(5).axes[0].get_xlabel()
     'delay D (steps)'

@@ -16,9 +16,10 @@ if TYPE_CHECKING:
 
     from levelflow.theory.stability.loops import Loop
 
-#: Half width of the plot over the farthest of -1 and the crossings of the negative axis, and bounds of the half width.
+#: Half width of the plot, relative to the farthest of -1 and the crossings of the negative axis; bounds of the half
+#: width.
 ROOM, NARROWEST, WIDEST = 1.3, 1.5, 5.0
-#: Decades in a Bode plot below and above the crossings.
+#: Decades of frequency below and above the crossings in a Bode plot.
 DECADES = 1.0
 POINTS = 800
 #: Distance from 0, in half widths of the plot, below which the curve is not drawn.
@@ -30,7 +31,7 @@ def nyquist(loop: Loop, canvas: FigureBase | None = None) -> FigureBase:
 
     Args:
         loop: the open loop.
-        canvas: an empty figure to draw on; a new one by default.
+        canvas: an empty figure to draw on. By default, a new figure.
 
     >>> from levelflow.theory.stability.loops import Loop
     >>> nyquist(Loop.rational([1.0], [1, 0], delay=1.0)).axes[0].get_title("left")
@@ -43,7 +44,7 @@ def nyquist(loop: Loop, canvas: FigureBase | None = None) -> FigureBase:
         axes = figure.subplots()
         angle = np.linspace(0, 2 * np.pi, 200)
         axes.plot(np.cos(angle), np.sin(angle), color=GREY, linewidth=0.8)
-        seen = np.where(np.abs(values) < SMALL * half, np.nan, values)  # with a delay, the rest winds around 0 for ever
+        seen = np.where(np.abs(values) < SMALL * half, np.nan, values)  # a delay winds the curve around 0 for ever
         axes.plot(seen.real, seen.imag, label="L(jω), ω > 0")
         axes.plot(seen.real, -seen.imag, "--", color=COLOURS[0], linewidth=0.8, label="ω < 0")
         axes.plot(-1, 0, "+", color=COLOURS[1], markersize=12, markeredgewidth=2, linestyle="", label="-1")
@@ -61,7 +62,7 @@ def bode(loop: Loop, canvas: FigureBase | None = None) -> FigureBase:
 
     Args:
         loop: the open loop.
-        canvas: an empty figure to draw on; a new one by default.
+        canvas: an empty figure to draw on. By default, a new figure.
 
     >>> from levelflow.theory.stability.loops import Loop
     >>> [axes.get_ylabel() for axes in bode(Loop.rational([1.0], [1, 0], delay=1.0)).axes]

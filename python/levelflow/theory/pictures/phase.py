@@ -24,11 +24,11 @@ def phase_portrait(
     """Draws trajectories, with dots at their starts, and the expected equilibrium.
 
     Args:
-        x: first component, by time and case.
-        y: second component, by time and case.
+        x: first component, with a row per time and a column per case.
+        y: second component, in the same layout.
         equilibrium: equilibrium values of both components.
         labels: names of both components.
-        canvas: an empty figure to draw on; a new one by default.
+        canvas: an empty figure to draw on. By default, a new figure.
 
     >>> import numpy as np
     >>> spiral = np.exp(-np.linspace(0, 9, 90))[:, None]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class Tried(NamedTuple):
-    """Points of a grid at which stability was tried.
+    """Points of a grid at which stability was tested.
 
     Attributes:
         x: values of the first parameter.
@@ -42,13 +42,13 @@ def region(
     tried: Tried | None = None,
     canvas: FigureBase | None = None,
 ) -> FigureBase:
-    """Draws boundaries of stable regions and, if points were tried, the stability of these points.
+    """Draws boundaries of stable regions and, if points are given, the stability of these points.
 
     Args:
         boundaries: curves by name; on each, a root is on the imaginary axis.
         labels: names of the two parameters.
         tried: points to draw, filled if stable, crosses otherwise.
-        canvas: an empty figure to draw on; a new one by default.
+        canvas: an empty figure to draw on. By default, a new figure.
 
     >>> curve = np.array([0.0, 1.0]), np.array([1.0, 0.0])
     >>> region({"theory": curve}, ("alpha", "beta")).axes[0].get_xlabel()
@@ -69,7 +69,7 @@ def rcp_region(
     Args:
         tried: gains alpha and beta for which the fluid model was integrated.
         simulated: smallest unstable alpha in simulations, for each beta.
-        canvas: an empty figure to draw on; a new one by default.
+        canvas: an empty figure to draw on. By default, a new figure.
 
     >>> rcp_region().axes[0].get_ylabel()
     'beta'
@@ -88,7 +88,7 @@ def rcp_region(
 
 
 def _legend(axes: Axes) -> None:
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, fontsize=9)  # points fill the plane
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, fontsize=9)  # points fill the axes
 
 
 def _draw(axes: Axes, boundaries: Curves, labels: tuple[str, str], tried: Tried | None) -> None:

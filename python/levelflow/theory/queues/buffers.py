@@ -1,13 +1,15 @@
 """Published rules for the size of a router's buffer (Zhang 2008, chapter II.2).
 
-    rule              packets                                                       reference there thumb             C
-    R                                                           Villamizar and Song Stanford          C R / sqrt(N), or
-    twice that                                  Appenzeller et al. Avrachenkov       (C R)^2 / (32 N^3)
-    Avrachenkov et al. Enachescu         10 to 20, for paced or Poisson traffic                        Enachescu et al.
-    BSCL, full link   (p C R_e - 2 S N (1 - p)) / (2 - p),  p = 1 - (1 - 1/N)^L     Dhamdhere et al., eq. 9 BSCL, loss
-    K N - C R_p,  K = 0.87 / sqrt(loss)                           eq. 10 BSCL              the larger of both Eun and
-    Wang      anything from C R / sqrt(N) to C R N Adaptive DropTail b + K (u* - u),  0 < K < 2 / k_2
-    Kellett et al., eq. 11
+    rule              packets                                                       reference there
+    thumb             C R                                                           Villamizar and Song
+    Stanford          C R / sqrt(N), or twice that                                  Appenzeller et al.
+    Avrachenkov       (C R)^2 / (32 N^3)                                            Avrachenkov et al.
+    Enachescu         10 to 20, for paced or Poisson traffic                        Enachescu et al.
+    BSCL, full link   (p C R_e - 2 S N (1 - p)) / (2 - p),  p = 1 - (1 - 1/N)^L     Dhamdhere et al., eq. 9
+    BSCL, loss        K N - C R_p,  K = 0.87 / sqrt(loss)                           eq. 10
+    BSCL              the larger of both
+    Eun and Wang      anything from C R / sqrt(N) to C R N
+    Adaptive DropTail b + K (u* - u),  0 < K < 2 / k_2                              Kellett et al., eq. 11
 
 `C R`, the bandwidth-delay product, is in packets. Controllers that adapt the buffer at run time are in
 `zhang_models.adaptive_buffer`.
@@ -21,7 +23,7 @@ from numpy.typing import ArrayLike
 from levelflow.theory.arrays import Floats
 from levelflow.theory.validate import not_negative, positive, read_numbers, share
 
-#: Buffer in packets, for any link and any number of flows.
+#: Smallest and largest buffer of Enachescu et al. in packets, for any link and any number of flows.
 ENACHESCU = (10.0, 20.0)
 #: Packets that BSCL assumes to be lost per flow in a congestion event.
 LOST_PER_FLOW = 0.6
@@ -63,7 +65,7 @@ def harmonic_rtt(least: ArrayLike, largest: ArrayLike) -> Floats:
 
 
 def stanford(pipe: ArrayLike, flows: ArrayLike, times: float = 1.0) -> Floats:
-    """Returns `times C R / sqrt(N)`, packets; the dissertation compares with twice the rule.
+    """Returns `times C R / sqrt(N)`, packets. The dissertation compares with twice the rule.
 
     Raises:
         ParameterError: if a number is not positive and finite.
@@ -103,7 +105,7 @@ def flows_that_lose(flows: ArrayLike, lost: ArrayLike) -> Floats:
 
 
 def bscl_utilisation(pipe: ArrayLike, flows: ArrayLike, lost_per_flow: float = LOST_PER_FLOW) -> Floats:
-    """Returns the buffer that keeps a link busy if only part of the flows lose packets, eq 9, packets; may be negative.
+    """Returns the buffer that keeps a link busy if only some flows lose packets, eq 9, packets; may be negative.
 
     Args:
         pipe: `C R_e`, with the harmonic mean of the round-trip times.
@@ -169,7 +171,7 @@ def bscl(pipe: ArrayLike, flows: ArrayLike, loss: ArrayLike, lost_per_flow: floa
 
 
 def eun_wang(pipe: ArrayLike, flows: ArrayLike) -> tuple[Floats, Floats]:
-    """Returns the smallest and largest buffer with neither losses nor an idle link: `C R / sqrt(N)` and `C R N`.
+    """Returns the smallest and largest buffer without losses and without idle times: `C R / sqrt(N)` and `C R N`.
 
     Raises:
         ParameterError: if a number is not positive and finite.
@@ -181,7 +183,9 @@ def eun_wang(pipe: ArrayLike, flows: ArrayLike) -> tuple[Floats, Floats]:
 
 
 def adaptive_drop_tail(buffer: ArrayLike, utilisation: ArrayLike, target: ArrayLike, gain: ArrayLike) -> Floats:
-    """Returns the next buffer of ADT, `b + K (u* - u)`, eq. 11, in packets; eq. 163 of ABS with `K = I_u T`.
+    """Returns the next buffer of Adaptive DropTail (ADT), `b + K (u* - u)`, eq. 11, in packets.
+
+    With `K = I_u T`, this is eq. 163 of ABS.
 
     Raises:
         ParameterError: if a buffer is negative, a gain not positive, or a utilisation or target not from 0 to 1.
@@ -204,7 +208,7 @@ def largest_gain(slope: ArrayLike, lag: ArrayLike = 1.0) -> Floats:
 
     Args:
         slope: `k`, the derivative of `f`, per packet.
-        lag: `l`, the fraction of its way that `y` covers in a step; above 0 and at most 1.
+        lag: `l`, the fraction of the distance to `f` that `y` covers in a step; above 0 and at most 1.
 
     Raises:
         ParameterError: if a number is not allowed.

@@ -1,12 +1,13 @@
 """Links that lose or mark the load above a level, and marking levels that avoid losses.
 
 In the fluid model of Kunniyur and Srikant (2003, sections II and V), a link of capacity `C` and load `y` loses the
-fraction `(y - C)^+ / y`. A link with a marking level `C~ <= C` marks `(y - C~)^+ / y`, like a virtual queue with that
-capacity. It loses no packet while the marked users keep `y <= C`.
+fraction `(y - C)^+ / y`. A link with a marking level `C~ <= C` marks the fraction `(y - C~)^+ / y`, like a virtual
+queue of capacity `C~`. This link loses no packet while the marked users keep `y <= C`.
 
-Such a level can be chosen for each link separately. Users that no other link limits would fill the link at some price
-`q` per unit of rate. They do so if `beta` times the fraction marked at `y = C` equals that price. Other links on their
-paths only reduce their rates (propositions 3 to 5). Rates and loads have the unit of the capacities.
+A level without losses can be chosen for each link separately. Consider the users of a link as if no other link limited
+them. They fill the link exactly at some price `q` per unit of rate. The level must therefore be such that `beta` times
+the fraction marked at `y = C` equals `q`. Other links on the paths only reduce the rates of users (propositions 3 to
+5). Rates and loads have the unit of the capacities.
 """
 
 from __future__ import annotations
@@ -19,21 +20,21 @@ from levelflow.theory.errors import ConvergenceError, TheoryError
 from levelflow.theory.networks.routes import CapacityError, Routes, read_capacities, read_crossings
 from levelflow.theory.validate import explained, finite, positive, read_each, whole
 
-#: Limit on Newton steps, and relative change of a price below which the steps end.
+#: Largest number of Newton steps, and relative change of a price below which the search ends.
 MOST_STEPS, CLOSE = 100, 1e-12
-#: Bounds of loads, so that a zero load has no loss, and an infinite load is lost entirely.
+#: Bounds of loads. With them, a load of 0 has no loss, and an infinite load is lost entirely.
 SMALLEST, LARGEST = float(np.finfo(np.float64).smallest_subnormal), float(np.finfo(np.float64).max)
 
 
 class LevelError(TheoryError):
-    """A link without a marking level that prevents losses, or numbers from which no level follows."""
+    """Link for which no marking level prevents losses, or numbers that determine no level."""
 
 
 @explained
 def excess_share(level: Numbers, load: Numbers) -> Floats:
     """Returns the fraction of a load that is lost or marked, `(y - C)^+ / y`, elementwise; 0 for no load.
 
-    It is the limit of the loss rate of an M/M/1/B queue whose rates and buffer grow together (section II).
+    This fraction is the limit of the loss rate of an M/M/1/B queue whose rates and buffer grow together (section II).
 
     >>> excess_share(90.0, [0.0, 80.0, 100.0]).tolist()
     [0.0, 0.0, 0.1]
@@ -67,12 +68,13 @@ def marking_levels(
     exponents: ArrayLike = 0.0,
     unresponsive: ArrayLike = 0.0,
 ) -> Floats:
-    """Returns, per link, the highest level at which its users would just fill it if no other link limited them.
+    """Returns, per link, the highest level at which users just fill this link if no other link limits them.
 
     With these levels, no link of the network loses packets at the optimum (proposition 3, eq 27, with equality). Loads
-    that do not react to marks use the capacity first. Their peak load counts if no loss is allowed at any time
-    (proposition 4); their mean load counts if the mean load must not exceed the capacity (proposition 5). Eq 35 and 39
-    are read with the fraction marked at `C - xi`, which the proofs need, and with the factor `beta` that eq 35 lacks.
+    that do not react to marks use the capacity first. If no loss is allowed at any time, their peak load counts
+    (proposition 4). If only the mean load must not exceed the capacity, their mean load counts (proposition 5). Eq 35
+    and 39 are read with the fraction marked at `C - xi`, because the proofs need this fraction. In eq 35, the missing
+    factor `beta` is added.
 
     Args:
         routes: per flow, the indices of the links that it crosses.
@@ -115,10 +117,10 @@ def marking_levels(
 
 
 def _prices_alone(flow: Ints, link: Ints, log_room: Floats, weight: Floats, exponent: Floats) -> Floats:
-    """Returns the price at which the users of each link would fill it if they paid for no other link; 0 without users.
+    """Returns the price at which users fill each link if they pay for no other link; 0 without users.
 
-    The logarithm of the users' load is convex in that of the price, and decreases, so Newton's method finds the price
-    from below.
+    The logarithm of the load is a convex and decreasing function of the logarithm of the price. Newton's method
+    therefore finds the price from below.
     """
     crossing, times = np.unique(flow * log_room.size + link, return_counts=True)
     flow, link = np.divmod(crossing, log_room.size)
@@ -147,8 +149,8 @@ def _prices_alone(flow: Ints, link: Ints, log_room: Floats, weight: Floats, expo
 def alone_on_a_link(times: ArrayLike, start: float, level: float, weight: float, beta: float) -> Floats:
     """Returns the total rate of users with utility `log x` that one link alone limits (eq 32, summed).
 
-    `y' = w - beta (y - C~)^+` grows linearly up to the level and then decays to `C~ + w/beta`. In a network, no sum of
-    rates over this link that starts from the same value ever exceeds it, for any other links and flows (lemma 1).
+    `y' = w - beta (y - C~)^+` grows linearly up to the level and then decays to `C~ + w/beta`. In a network, the total
+    rate on this link never exceeds this rate from the same start, for any other links and flows (lemma 1).
 
     Args:
         times: times in s or any unit, at least 0.
@@ -172,10 +174,10 @@ def alone_on_a_link(times: ArrayLike, start: float, level: float, weight: float,
 
 @explained
 def level_change(level: Numbers, load: Numbers, target: Numbers, gain: Numbers) -> Floats:
-    """Returns `C~' = a (gamma C - y)`, by which a link adapts its level without information on users (section V-D).
+    """Returns `C~' = a (gamma C - y)`: a link adapts its level without information on its users (section V-D).
 
-    The level does not fall below 0, and does not rise above the target `gamma C`. If a level for the target load
-    exists, the load converges to the target; otherwise the level goes to 0.
+    The level does not fall below 0, and does not rise above the target `gamma C`. The load converges to the target if a
+    level for this load exists. Otherwise the level converges to 0.
 
     >>> level_change([5.0, 0.0, 9.0], [10.0, 10.0, 8.0], 9.0, 0.5).tolist()
     [-0.5, 0.0, 0.0]
@@ -202,7 +204,7 @@ def mm1b_loss(load: ArrayLike, places: ArrayLike) -> Floats:
     positive(load=load)
     whole(0, places=places)
     u, b = np.broadcast_arrays(np.asarray(load, dtype=np.float64), np.asarray(places, dtype=np.float64))
-    # Uses powers of at most 1, which cannot overflow: u^b for loads below 1, and 1 for loads above.
+    # Powers of at most 1 cannot overflow: u^b for loads below 1, and 1 for loads above 1.
     down = -np.abs(np.log(u))
     with np.errstate(invalid="ignore"):
         part = np.where(down == 0, 1 / (b + 1), np.expm1(down) / np.expm1(down * (b + 1)))

@@ -13,13 +13,13 @@ from numpy.typing import ArrayLike
 from levelflow.theory.arrays import Floats, Numbers
 from levelflow.theory.validate import explained, not_negative, positive, read_each, read_number
 
-#: Propagation part of a completion time in round trips: 1 for the handshake, then half for the data.
+#: Propagation delay in a completion time, in round trips: 1 for the handshake, and half for the data.
 ROUND_TRIPS = 1.5
 
 
 @explained
 def fct_processor_sharing(rtpd: Numbers, size: Numbers, capacity: Numbers, load: Numbers) -> Numbers:
-    """Returns the mean completion time of a flow size with Poisson arrivals, 1.5 RTPD + L / (C (1 - rho)), s.
+    """Returns the mean completion time of flows of one size, 1.5 RTPD + L / (C (1 - rho)), s, for Poisson arrivals.
 
     >>> fct_processor_sharing(0.5, 1e6, 8e6, 0.5)
     2.75
@@ -38,7 +38,8 @@ def fct_bound(rtpd: Numbers, size: Numbers, capacity: Numbers) -> Numbers:
 def fct_slow_start(rtpd: Numbers, packets: Numbers, size: Numbers, capacity: Numbers) -> Numbers:
     """Returns the completion time in slow start without queues, `(log2(n + 1) + 1/2) RTPD + L/C`, s (III-B.1).
 
-    Windows double each round trip, from 2 packets after a handshake, or from 1 without one; accurate to a packet.
+    Windows double each round trip. They start at 2 packets after a handshake, or at 1 packet without a handshake. The
+    result is accurate to the transmission time of a packet.
 
     Args:
         rtpd: round-trip propagation delay, s.
@@ -67,9 +68,9 @@ def completion_times(
 ) -> Floats:
     """Returns the duration of each transfer, s, if active transfers share the link at any moment.
 
-    An active flow `i` has `w_i / sum w` of the capacity. In virtual time, which advances by the work done per unit of
-    weight, a flow that starts at `v` ends at `v + L/w`, independently of later arrivals. So `n` flows take `O(n log n)`
-    steps.
+    An active flow `i` has the fraction `w_i / sum w` of the capacity. Virtual time advances by the work done per unit
+    of weight. A flow that starts at virtual time `v` ends at `v + L/w`, independently of later arrivals. `n` flows
+    therefore take `O(n log n)` steps.
 
     Args:
         starts: start of each transfer, s, in any order.
@@ -79,8 +80,8 @@ def completion_times(
         weights: weights, for all flows or per flow.
 
     Raises:
-        ParameterError: if a number is not finite, a start or delay is negative, or a size, weight or the capacity
-            is not above 0.
+        ParameterError: if a number is not finite, a start or delay is negative, or a size, weight or the capacity is
+            not above 0.
 
     >>> completion_times([0.0, 1.0], [2e6, 1e6], 8e6, delays=0.25).tolist()
     [3.25, 2.25]
@@ -103,7 +104,7 @@ def completion_times(
         if in_flight:
             virtual += (then - now) / total
         else:
-            virtual = total = 0.0  # an idle link has no state; this also clears accumulated rounding errors
+            virtual = total = 0.0  # an idle link has no state, so rounding errors end here
         now, total = then, total + float(weight[arrival])
         heapq.heappush(in_flight, (virtual + float(served[arrival]), arrival))
     return times + delay

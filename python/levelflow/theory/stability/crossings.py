@@ -1,7 +1,8 @@
-"""Frequencies at which a response has magnitude 1 or phase -180 degrees: all of these, not only those on a grid.
+"""Frequencies at which a response has magnitude 1 or phase -180 degrees.
 
-Frequencies with `|P/Q| = 1` are zeros of `|P|^2 - |Q|^2`, and those with real `P/Q` are zeros of `Im(P conj(Q))`. An
-interval is divided until bounds on slope and curvature show that it contains no zero, or at most one zero.
+All such frequencies are found, not only those on a grid. Frequencies with `|P/Q| = 1` are zeros of `|P|^2 - |Q|^2`.
+Frequencies with real `P/Q` are zeros of `Im(P conj(Q))`. An interval is divided until bounds on slope and curvature
+show that it contains at most one zero.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ if TYPE_CHECKING:
     from levelflow.theory.arrays import Floats
     from levelflow.theory.stability.quasi import QuasiPolynomial
 
-#: Length of an interval, relative to its frequency, below which only its ends are checked.
+#: Length of an interval, relative to its frequency, below which only its ends are evaluated.
 SHORTEST = 1e-3
 #: Number of octaves, and initial intervals per octave.
 OCTAVES, PIECES = 40, 8
-#: Magnitude relative to the terms below which a value has no sign.
+#: Magnitude relative to the terms of a sum below which the sum has no sign.
 ROUNDING = 1e-13
-#: Magnitude relative to the terms below which a denominator is at a pole.
+#: Magnitude relative to the terms of a denominator below which the denominator is at a pole.
 POLE = 1e-7
 #: Factor that extends the search for phase crossings, and magnitude below which phase crossings have no effect.
 FURTHER, LEAST = 4.0, 1e-3
@@ -31,9 +32,9 @@ FURTHER, LEAST = 4.0, 1e-3
 def crossings(what: Literal["gain", "phase"], numerator: QuasiPolynomial, denominator: QuasiPolynomial) -> list[float]:
     """Returns the frequencies at which `P/Q` has magnitude 1, or is real and negative, in ascending order, rad/s.
 
-    With delays, there are infinitely many frequencies with negative `P/Q`. They are returned up to a frequency above
-    which `|P/Q|` stays below 1/1000, or below its largest value less than 1 at the returned frequencies. These
-    determine gain margins. Two crossings closer than a thousandth of their frequency may be missed.
+    With delays, infinitely many frequencies have a negative `P/Q`. The list ends at a limit. Above the limit, `|P/Q|`
+    is below 1/1000, or below a value less than 1 that `|P/Q|` has at a listed frequency. The list therefore determines
+    gain margins. Two crossings closer than a thousandth of their frequency may be missed.
 
     Args:
         what: `gain` for magnitude 1, `phase` for phase -180 degrees.
@@ -69,7 +70,7 @@ class _Bounds(NamedTuple):
 
 
 class _Search:
-    """A function of frequency whose zeros are crossings, with its slope and bounds."""
+    """Function of frequency whose zeros are crossings, with its slope and bounds."""
 
     def __init__(self, what: str, numerator: QuasiPolynomial, denominator: QuasiPolynomial) -> None:
         self.gain = what == "gain"

@@ -1,7 +1,7 @@
 """Stability of many small systems with many delays each, and the random experiments of Zhang 2008, figs 12-13.
 
-The roots of `det(diag(z^D) - A)` are not computed. Instead, the Schur-Cohn recursion decides from the coefficients
-if all roots lie inside the unit circle.
+The roots of `det(diag(z^D) - A)` are not computed. The Schur-Cohn recursion decides from the coefficients if all roots
+lie inside the unit circle.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from levelflow.theory.stability.matrices import Matrix, MatrixError, read_matric
 from levelflow.theory.stability.scaled_norm import scaled_norms
 from levelflow.theory.validate import explained, positive, read_array, read_number, read_whole, whole
 
-#: Limit on the number of flows, since a polynomial has one term per subset of flows.
+#: Largest number of flows. A polynomial has one term per subset of flows.
 LARGEST_SIZE = 12
-#: Number of coefficients processed at a time, chosen so that they stay in the CPU cache.
+#: Number of coefficients processed at a time. They fit into the CPU cache.
 _CHUNK = 120_000
 
 
@@ -55,8 +55,8 @@ def experiment(
 ) -> Experiment:
     """Draws random matrices and delays, as for figs 12 and 13 of Zhang 2008.
 
-    The elements are independent and uniform from `-spread` to `spread`. The text does not give the spread; 1.5 yields
-    the printed counts.
+    The elements are independent and uniform from `-spread` to `spread`. The text does not give the spread. A spread of
+    1.5 yields the printed counts.
 
     Args:
         seed: seed of all random numbers.
@@ -123,10 +123,10 @@ def are_stable(matrices: ArrayLike, delays: ArrayLike, within: float = 1.0) -> N
 
 @explained
 def largest_modulus(matrices: ArrayLike, delays: ArrayLike, seed: int = 1) -> tuple[float, tuple[int, int]]:
-    """Returns the largest modulus of a root of any system, and the indices of the matrix and draw that have it.
+    """Returns the largest modulus of a root of any system, and the indices of the matrix and draw with this root.
 
-    The roots of one system are computed, then all systems are checked for larger roots, until there are none. This
-    takes few rounds.
+    Each round computes the roots of one system, and keeps only systems with larger roots. The search ends when no
+    system is left, after few rounds.
 
     Args:
         matrices: as for `are_stable`.
@@ -179,7 +179,7 @@ def _all_inside(coefficients: Matrix, owner: Ints, delays: Ints, within: float) 
 
 
 def _first_unstable(matrices: Floats, delays: Ints) -> Ints:
-    """Returns the first draw that makes each matrix unstable, or -1. Checks few draws at a time, as most need few."""
+    """Returns the first draw that makes each matrix unstable, or -1. Few draws at a time suffice in most cases."""
     first = np.full(len(matrices), -1)
     step = 5
     for start in range(0, delays.shape[1], step):
@@ -207,7 +207,7 @@ def _subsets(size: int) -> Ints:
 
 
 def _minors(a: Matrix) -> Matrix:
-    """Returns `det(-A_SS)` for every subset S, the coefficient of z to the sum of the delays outside S."""
+    """Returns `det(-A_SS)` for every subset S. It is the coefficient of z to the sum of the delays outside S."""
     values = np.ones((len(a), 2 ** a.shape[-1]), dtype=a.dtype)
     for k, subset in enumerate(_subsets(a.shape[-1])):
         rows = np.flatnonzero(subset)
@@ -217,7 +217,7 @@ def _minors(a: Matrix) -> Matrix:
 
 
 def _spread_out(values: Matrix, powers: Ints) -> Matrix:
-    """Returns polynomials by column, the leading coefficient first, from terms and their distances from the first."""
+    """Returns polynomials by column, leading coefficient first, from terms and their powers below the first."""
     count, degree = len(values), int(powers.max())
     where = (powers * count + np.arange(count)[:, None]).ravel()
     size = (degree + 1) * count
@@ -230,8 +230,9 @@ def _spread_out(values: Matrix, powers: Ints) -> Matrix:
 def _schur_cohn(polynomials: Matrix) -> NDArray[np.bool_]:
     """Returns True for columns whose polynomials have all roots inside the unit circle.
 
-    A polynomial of degree n has all roots inside if and only if `k = a_n / a_0` is inside, and so are all roots of
-    `a_i - k conj(a_(n-i))`, of degree n - 1. Columns of lower degree end with zeros, which pass the test.
+    A polynomial of degree n has all roots inside the circle under two conditions: `k = a_n / a_0` is inside, and all
+    roots of `a_i - k conj(a_(n-i))`, of degree n - 1, are inside. Columns of lower degree end with zeros, which pass
+    the test.
     """
     rows = polynomials
     stable = np.ones(rows.shape[1], dtype=bool)

@@ -17,23 +17,23 @@ from levelflow.theory.stability.matrix_classes import classify
 from levelflow.theory.stability.scaled_norm import scaled_norm
 from levelflow.theory.validate import explained, whole
 
-#: Parts of the circle to which phases are rounded, and numbers of turns added to all delays.
+#: Number of parts of the circle to which phases are rounded; number of full turns added to all delays.
 _PARTS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 48, 64)
 _TURNS = (0, 1, 2, 4, 8, 16, 32)
-#: Distance from 1 within which rounding errors may decide.
+#: Distance from 1 below which rounding errors may decide.
 _CLEAR = 1e-9
 
 
 @dataclass(frozen=True)
 class Criterion:
-    """A sufficient condition for stability under all delays, and its outcome.
+    """Sufficient condition for stability under all delays, and its outcome.
 
     Attributes:
         name: quantity that must be below 1.
         source: source of the proof.
         value: value of this quantity.
-        proves: True if the value is below 1, or if the class of the matrix requires no more.
-        of: kind of delays for which stability is proven.
+        proves: True if the value is below 1, so that stability is proven.
+        of: delays for which stability is proven.
     """
 
     name: str
@@ -48,10 +48,11 @@ class Independence:
     """Stability of a system under all diagonal delays.
 
     Attributes:
-        stable: None if undecided: `||A||_s` is at least 1, but no delays were found that make the system unstable.
+        stable: None if undecided: no condition proves stability, and no delays were found that make the system
+            unstable.
         conditions: every sufficient condition.
-        worst: largest rho(U A) found over diagonal U with elements of modulus 1. Above 1, delays that turn phases by U
-            make the system unstable.
+        worst: largest rho(U A) found over diagonal U with elements of modulus 1. If it is above 1, delays that turn
+            phases by U make the system unstable.
         delays: delays in steps per flow that make the system unstable; None if none were found.
         proof: root outside the unit circle with these delays.
     """
@@ -65,7 +66,7 @@ class Independence:
 
 @dataclass(frozen=True)
 class Margin:
-    """Number of steps by which delays may grow while the system stays stable.
+    """Number of steps by which delays may grow without instability.
 
     Attributes:
         steps: largest number of additional steps; infinite if stability is proven for any number.
@@ -136,9 +137,9 @@ def conditions(matrix: ArrayLike) -> tuple[Criterion, ...]:
 def worst_turn(matrix: ArrayLike, seed: int = 1) -> tuple[float, Complexes]:
     """Returns the largest rho(U A) found over diagonal U with elements of modulus 1, and the diagonal of this U.
 
-    It is at most `||A||_s`. If it is above 1, some delays make the system unstable: those that turn phases by U along
-    `z = e^(i theta)`, with enough additional turns that all delays have similar size. For up to three flows, the
-    largest rho(U A) is `||A||_s` (Packard and Doyle 1993, on the structured singular value).
+    This radius is at most `||A||_s`. If it is above 1, some delays make the system unstable. These delays turn phases
+    by U at `z = e^(i theta)`. Additional full turns make all delays similar in size. For up to three flows, the largest
+    rho(U A) is `||A||_s` (Packard and Doyle 1993, on the structured singular value).
 
     Args:
         matrix: A.
@@ -169,15 +170,16 @@ def worst_turn(matrix: ArrayLike, seed: int = 1) -> tuple[float, Complexes]:
 
 @explained
 def delay_margin(matrix: ArrayLike, delays: ArrayLike, flow: int | None = None, limit: int = 1000) -> Margin:
-    """Returns the number of steps by which all delays, or the delay of one flow, may grow with the system stable.
+    """Returns the number of steps by which all delays, or one flow's delay, may grow without instability.
 
-    Multiplying all delays by a whole number does not change stability, since the new roots are roots of the old ones.
+    A multiplication of all delays by a whole number does not change stability, because each new root is a root of an
+    old root.
 
     Args:
         matrix: A.
         delays: D_i, steps.
         flow: index of the flow whose delay grows; by default all delays grow.
-        limit: limit on additional steps to try.
+        limit: largest number of additional steps to try.
 
     Raises:
         MatrixError: if the matrix is not allowed.
@@ -210,7 +212,7 @@ def _turn_on(a: Matrix, turns: Complexes) -> tuple[Complexes, Complexes]:
     """Returns rho(U A) for each U, and the phase differences between components of left and right eigenvectors.
 
     At a maximum of rho(U A), the phase differences are 0: the derivative of rho by the phase of U_i is the imaginary
-    part of the contribution of component i to the product of both eigenvectors.
+    part of component i in the product of both eigenvectors.
     """
     values, right = np.linalg.eig(turns[:, :, None] * a)
     top = np.abs(values).argmax(axis=1)
@@ -223,7 +225,7 @@ def _turn_on(a: Matrix, turns: Complexes) -> tuple[Complexes, Complexes]:
 
 
 def _counterexample(a: Matrix, turn: Complexes) -> tuple[Ints | None, Stability | None]:
-    """Returns short delays that turn phases by about U and make the system unstable, with the root as proof."""
+    """Returns short delays that turn phases by about U and make the system unstable, and the root as proof."""
     values = np.linalg.eigvals(turn[:, None] * a)
     wanted = -np.angle(turn) + np.angle(values[np.argmax(np.abs(values))])
     for parts in _PARTS:

@@ -1,8 +1,8 @@
 """Linear systems with whole delays, `x_i(n) = sum_j a_ij x_j(n - D)`: their roots and their stability.
 
-Delays are a list of `D_i >= 1` (Zhang 2008, eq 31: all feedback to flow i has the age of its round trip) or a
-square array of `D_ij` (eq 35). `directional` converts directional delays (eq 34) to such an array. A system is stable
-if and only if all roots lie inside the unit circle.
+Delays are a list of `D_i >= 1`, or a square array of `D_ij` (eq 35). With a list, all feedback to flow `i` has the age
+`D_i`, its round trip (Zhang 2008, eq 31). `directional` converts directional delays (eq 34) to such an array. A system
+is stable if and only if all roots lie inside the unit circle.
 """
 
 from __future__ import annotations
@@ -20,14 +20,15 @@ from levelflow.theory.errors import ParameterError
 from levelflow.theory.stability.matrices import Matrix, blocks, read_matrix
 from levelflow.theory.validate import explained, read_array, read_number, read_whole, whole
 
-#: Largest number of states for which all roots are computed. Above it, counting finds the largest root.
+#: Largest number of states for which all roots are computed. For more states, counting finds the largest root.
 LARGEST_STATE = 400
 #: Largest sum of delays for which roots are counted.
 _LARGEST_DEGREE = 100_000
-#: Limits on the points on a circle for counting roots: per root, and in total.
+#: Largest number of points on a circle for counting roots: per root, and in total.
 _POINTS_PER_ROOT = 256
 _MOST_POINTS = 2**20
-#: Number of points on a circle from which roots are searched; with long delays, many roots have nearly equal modulus.
+#: Number of points on a circle at which the search for roots starts. With long delays, many roots have nearly equal
+#: modulus.
 _DIPS = 24
 
 
@@ -80,8 +81,8 @@ def directional(forward: ArrayLike, backward: ArrayLike) -> Ints:
 def roots(matrix: ArrayLike, delays: ArrayLike) -> Complexes:
     """Returns all roots of `det(A - diag(z^D))`, or of `det(1 - a_ij z^-D_ij)` for delays per pair, largest first.
 
-    Roots at 0, of a singular matrix, are computed as points scattered around 0. The scatter is the k-th root of the
-    precision for a k-fold root, so it grows with the delays.
+    Roots at 0 (of a singular matrix) are computed as points scattered around 0. For a k-fold root, the scatter is the
+    k-th root of the precision, so it grows with the delays.
 
     Raises:
         MatrixError: if the matrix is not allowed.
@@ -106,9 +107,8 @@ def roots(matrix: ArrayLike, delays: ArrayLike) -> Complexes:
 def stability(matrix: ArrayLike, delays: ArrayLike) -> Stability:
     """Returns the stability of a system, and its largest root.
 
-    Up to 400 roots are all computed. For more roots, the turns of the determinant around 0 along a circle give the
-    number of roots outside the circle. The circle shrinks to the largest root, which is found with an error of about
-    1e-8.
+    If there are at most 400 roots, all are computed. Otherwise, roots outside a circle are counted by the turns of the
+    determinant around 0 along the circle. The circle shrinks to the largest root. The error of this root is about 1e-8.
 
     Raises:
         MatrixError: if the matrix is not allowed.
@@ -163,7 +163,7 @@ def critical_gain(delay: int) -> float:
 
 @explained
 def kelly_roots(gain: float, delay: int) -> Complexes:
-    """Returns the roots of `z^D - z^(D-1) + G`, those of `x(n) = x(n-1) - G x(n-D)`, the largest first.
+    """Returns the roots of `x(n) = x(n-1) - G x(n-D)`, that is, of `z^D - z^(D-1) + G`, the largest first.
 
     Raises:
         ParameterError: if the gain is not finite, or the delay is not a whole number of at least 1.
@@ -181,7 +181,7 @@ def _kelly_polynomial(gain: float, steps: int) -> Floats:
 
 
 def _blocks(a: Matrix, steps: Ints) -> Iterator[tuple[Matrix, Ints, int]]:
-    """Yields irreducible blocks, their delays divided by a common factor, and the factor. They have all roots."""
+    """Yields irreducible blocks, their delays divided by a common factor, and the factor."""
     for part in blocks(a):
         some = steps[part] if steps.ndim == 1 else steps[np.ix_(part, part)]
         factor = int(np.gcd.reduce(some, axis=None))
@@ -220,7 +220,7 @@ def _pairs(steps: Ints) -> Ints:
 
 
 def _pencil(a: Matrix, steps: Ints, root: complex) -> Matrix:
-    """Returns `1 - a_ij z^-D_ij`; inside the unit circle, rows are scaled by `z^max_j D_ij`, so they stay finite."""
+    """Returns `1 - a_ij z^-D_ij`. Inside the unit circle, a factor `z^max_j D_ij` per row keeps elements finite."""
     pairs = _pairs(steps)
     if abs(root) >= 1:
         return np.eye(len(a)) - a * root ** -pairs.astype(np.float64)
@@ -230,7 +230,7 @@ def _pencil(a: Matrix, steps: Ints, root: complex) -> Matrix:
 
 
 def _refine(a: Matrix, steps: Ints, root: complex) -> tuple[complex, float]:
-    """Returns a root refined by Newton's method on the determinant while its residual decreases, and the residual."""
+    """Returns a root and its residual, after Newton's method on the determinant while the residual decreases."""
     pairs = _pairs(steps).astype(np.float64)
     best, missing = root, _null(a, steps, root)[1]
     if abs(root) ** pairs.max() < 1e-100:
@@ -260,14 +260,14 @@ def _null(a: Matrix, steps: Ints, root: complex) -> tuple[Complexes, float]:
 def _largest_by_counting(a: Matrix, steps: Ints) -> complex:
     """Returns the largest root of an irreducible matrix.
 
-    With `u = 1/z`, the determinant `p(u) = det(1 - a_ij u^D_ij)` is a polynomial. Its values on circles are computed
-    from its coefficients, and the coefficients from its values at roots of unity.
+    With `u = 1/z`, the determinant `p(u) = det(1 - a_ij u^D_ij)` is a polynomial. The values of `p` at roots of unity
+    determine its coefficients. The coefficients determine the values of `p` on circles.
     """
     pairs = _pairs(steps)
     degree = int(np.where(a != 0, pairs, 0).max(axis=1).sum())
     if degree > _LARGEST_DEGREE:
         raise ParameterError(f"delays that add up to {degree} steps are too long; the sum may be {_LARGEST_DEGREE}")
-    lowest = math.exp(-18 / degree)  # so that powers of it stay above rounding
+    lowest = math.exp(-18 / degree)  # keeps powers of it above rounding errors
     unit = 1.0
     for _ in range(40):
         shrunk = a * unit ** -pairs.astype(np.float64)
@@ -282,7 +282,7 @@ def _largest_by_counting(a: Matrix, steps: Ints) -> complex:
 def _shrink(
     coefficients: Matrix, between: tuple[float, float], refine: Callable[[complex], tuple[complex, float]]
 ) -> complex:
-    """Returns the largest root, using a circle that shrinks until no root is outside the root found on it."""
+    """Returns the largest root. A circle shrinks until no root is outside the root found on the circle."""
     low, high = between
     fine = 0.3 / coefficients.size
     while True:
@@ -300,7 +300,7 @@ def _shrink(
 
 
 def _determinant(a: Matrix, pairs: Ints, degree: int) -> Matrix:
-    """Returns the coefficients of `det(1 - a_ij u^D_ij)`, starting with that of u^0."""
+    """Returns the coefficients of `det(1 - a_ij u^D_ij)`, lowest power first."""
     points = np.exp(2j * np.pi * np.arange(degree + 1) / (degree + 1))
     chunk = max(1, 2_000_000 // a.size)
     values = [
@@ -312,7 +312,7 @@ def _determinant(a: Matrix, pairs: Ints, degree: int) -> Matrix:
 
 
 def _outside(coefficients: Matrix, radius: float, without: Iterable[complex] = ()) -> tuple[int, Complexes]:
-    """Returns the number of roots outside a circle, except those in `without`, and the circle's smallest-value points.
+    """Returns the number of roots outside a circle, except `without`, and the points of smallest value on it.
 
     Roots that are very close to the circle may be counted or not.
     """

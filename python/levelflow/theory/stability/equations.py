@@ -24,7 +24,7 @@ class Trajectory(NamedTuple):
 
     Attributes:
         times: times in s, or numbers of steps; the first is 0.
-        states: states at these times; the first axis is time.
+        states: states at these times. The first axis is time.
     """
 
     times: Floats
@@ -62,8 +62,9 @@ class Past:
 
         Args:
             lag: lag from 0 to `longest`. A number applies to the whole state. In an array (or `steps` of an array), the
-                last axes are those of the state, and each element is the lag of its component. Leading axes are added
-                to the result: lags of shape (links, flows) give each flow as seen by each link.
+                last axes are the axes of the state, and each element is the lag of its component. Additional leading
+                axes also appear in the result. For example, lags of shape (links, flows) give the state of each flow
+                that each link observes.
             of: components along the last axis of the state; all by default.
 
         Raises:
@@ -95,7 +96,7 @@ class Past:
         return Lags(whole, part, part == 0, not part.any())
 
     def _whole_state(self, lag: float, rows: Floats) -> Floats:
-        """Returns the whole state at one lag; faster than for an array of lags."""
+        """Returns the whole state at one lag. This is faster than an array of lags."""
         back = lag / self.step
         if not 0 <= back <= self._kept - 1:
             raise self._refused(lag)
@@ -106,7 +107,7 @@ class Past:
         return older.copy() if part == 0 else older + part * (rows[(early + 1) % self._kept] - older)
 
     def elements(self, lags: Ints, of: Ints) -> Floats:
-        """Returns elements of a flat state, each at its lag in steps. Lags must be 0 to `longest`, unchecked."""
+        """Returns elements of a flat state, each at its lag in steps. Lags from 0 to `longest` are not checked."""
         width = self._rows.shape[-1]
         return self._rows.ravel().take((self._now - lags) % self._kept * width + of)
 
@@ -129,7 +130,7 @@ class Past:
 
 @lru_cache(maxsize=64)
 def _components(shape: tuple[int, ...]) -> tuple[Ints, ...]:
-    """Returns indices of all components of a state, which broadcast."""
+    """Returns index arrays that select all components of a state, and broadcast."""
     return np.ix_(*map(range, shape)) if shape else ()
 
 
@@ -150,10 +151,10 @@ def integrate(
         change: computes the derivative from the time in s, the state, and the past: `past(lag)`.
         start: state at time 0 and before.
         duration: duration, s.
-        step: step, s; a small fraction of the shortest delay and time constant.
+        step: step, s. It is a small fraction of the shortest delay and time constant.
         longest: largest lag that `change` uses, s.
-        bounds: smallest and largest value of each component, applied at every step. A queue, for example, stays at 0
-            while it would fall.
+        bounds: smallest and largest value of each component, applied at every step. For example, a lower bound of 0
+            keeps a queue from becoming negative.
         every: number of steps between two recorded steps.
 
     Raises:

@@ -1,8 +1,8 @@
 """Feedback loops with exact pure delays: Nyquist's criterion, margins, Bode data and the roots of the closed loop.
 
-A loop is its open-loop transfer function `L(s)`, a ratio of quasi-polynomials. It is closed by negative feedback, so
-the roots of the closed loop are the zeros of `1 + L`. Two methods verify each other: the encirclements of -1 by the
-Nyquist curve give the number of unstable roots, and `roots` computes the roots.
+A loop is given by its open-loop transfer function `L(s)`, a ratio of quasi-polynomials. Negative feedback closes the
+loop, so the roots of the closed loop are the zeros of `1 + L`. Two methods verify each other: the encirclements of -1
+by the Nyquist curve give the number of unstable roots, and `roots` computes the roots.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from levelflow.theory.arrays import Complexes, Floats
 from levelflow.theory.stability.crossings import crossings
 from levelflow.theory.stability.quasi import AxisError, LoopError, Piece, QuasiPolynomial, Zero, turn, turns
 
-#: Distance from the imaginary axis, relative to the pole's size, within which a pole counts as on the axis: the
+#: Largest distance from the imaginary axis, relative to the modulus, at which a pole counts as on the axis. This is the
 #: rounding error of a double pole.
 ON_AXIS = 1e-7
-#: Smallest ratio of a quasi-polynomial's highest term to its other terms beyond the bound on its zeros.
+#: Smallest ratio of the highest term of a quasi-polynomial to its other terms, beyond the bound on its zeros.
 BEYOND = 2.0
-#: Points per decade of the Nyquist curve, points on each arc around a pole, and decades below and above the crossings.
+#: Points per decade of the Nyquist curve; points on each arc around a pole; decades below and above the crossings.
 DENSITY, ARC, DECADES = 200, 64, 3
 
 
@@ -44,12 +44,12 @@ class Margins:
     """Distances of a loop from the boundary of stability.
 
     Attributes:
-        gain: smallest factor above 1 that moves a root to the axis; infinite if none does.
-        gain_down: largest factor below 1 that moves a root to the axis; 0 if none does.
+        gain: smallest factor above 1 that moves a root to the axis; infinite if no factor does.
+        gain_down: largest factor below 1 that moves a root to the axis; 0 if no factor does.
         phase: smallest phase change that moves a root to the axis, rad; positive for a phase loss.
-        delay: smallest delay added to `L` that moves a root to the axis, s; infinite if none does.
+        delay: smallest additional delay that moves a root to the axis, s; infinite if no delay does.
         gain_crossings: frequencies with `|L| = 1`.
-        phase_crossings: frequencies at which `L` is real and negative, up to those that have no effect.
+        phase_crossings: frequencies at which `L` is real and negative, as far as they affect margins.
     """
 
     gain: float
@@ -88,11 +88,11 @@ class Curve(NamedTuple):
 
 @dataclass(frozen=True)
 class Loop:
-    """An open loop `L(s) = numerator / denominator`, strictly proper.
+    """Open loop `L(s) = numerator / denominator`, strictly proper.
 
     The highest power of the denominator must have no delay, and exceed the powers of the numerator. Otherwise the
-    closed loop is neutral or worse: there may be infinitely many relevant roots, and the smallest change of a delay can
-    move infinitely many roots across the axis.
+    closed loop is neutral or advanced. Infinitely many roots may then be relevant, and the smallest change of a delay
+    can move infinitely many roots across the axis.
 
     Raises:
         LoopError: if the loop is not of this form.
@@ -139,7 +139,7 @@ class Loop:
         return self(1j * np.asarray(frequencies, dtype=np.float64))
 
     def __add__(self, other: Loop) -> Loop:
-        """Returns the sum of two loops, like those of two flows that share a link."""
+        """Returns the sum of two loops, for example of two flows that share a link."""
         if _equal(self.denominator, other.denominator):
             return Loop(self.numerator + other.numerator, self.denominator)
         first, second = self.numerator * other.denominator, other.numerator * self.denominator
@@ -158,7 +158,7 @@ class Loop:
 
     @cached_property
     def poles(self) -> tuple[complex, ...]:
-        """Poles of the open loop, from right to left; only the rightmost poles if the denominator has delays."""
+        """Poles of the open loop, from right to left. If the denominator has delays, only the rightmost poles."""
         if self.denominator.delays.size == 1:
             found = np.roots(self.denominator.terms()[0][0])
             return tuple(sorted(map(complex, found), key=lambda pole: -pole.real))
@@ -177,7 +177,8 @@ class Loop:
 
         Raises:
             AxisError: if the curve goes through -1.
-            LoopError: if the numerator is 0 at a pole on the axis, since the loop then hides a root.
+            LoopError: if the numerator is 0 at a pole on the axis, because the closed loop then has a root that the
+                criterion does not count.
         """
         whole = sum(turn("1 + L", self.closed, piece) for piece in self._contour)
         whole -= sum(turn("the denominator", self.denominator, piece) for piece in self._contour)
@@ -203,7 +204,7 @@ class Loop:
     def roots(self) -> tuple[Zero, ...]:
         """Closed-loop roots from right to left, each with its residual. Roots far to the left are not searched.
 
-        A first root with a real part above 0 disproves stability.
+        If the first root has a real part above 0, the loop is unstable.
         """
         return tuple(self.closed.zeros())
 
@@ -234,7 +235,8 @@ class Loop:
     def bode(self, frequencies: ArrayLike) -> Bode:
         """Returns magnitude and phase at the given frequencies, which are above 0 and ascending, rad/s.
 
-        The phase starts within half a turn of the phase of `1/s^m`, with `m` poles at 0, and is continuous from there.
+        The first phase is within half a turn of the phase of `1/s^m`, where `m` is the number of poles at 0. From
+        there, the phase is continuous.
 
         Raises:
             LoopError: if frequencies are not positive and ascending, or `L` is 0 or infinite between them.
@@ -254,7 +256,7 @@ class Loop:
         return Bode(w, np.abs(values), phase)
 
     def nyquist(self) -> Curve:
-        """Returns points of the Nyquist curve from far below to far above the crossings, dense enough to plot."""
+        """Returns points of the Nyquist curve, from far below to far above the crossings, dense enough for a plot."""
         margins = self.margins
         known = [c.frequency for c in (*margins.gain_crossings, *margins.phase_crossings) if c.frequency > 0]
         scale = self.closed.reach
@@ -277,7 +279,7 @@ class Loop:
 
     @cached_property
     def _contour(self) -> tuple[Piece, ...]:
-        """Upper half of the contour, from the real axis to the region where the highest powers dominate."""
+        """Upper half of the contour, from the real axis to frequencies at which the highest powers dominate."""
         far = BEYOND * max(self.closed.reach, self.denominator.reach)
         heights: list[float] = []
         for height in sorted(pole.imag for pole in self.poles if _on_axis(pole) and pole.imag >= 0):
@@ -295,7 +297,7 @@ class Loop:
         return *pieces, Piece(0j, 0.0, now, far or 1.0)
 
     def _detour(self, pole: complex, room: float) -> float:
-        """Returns the radius of an arc around a pole that contains no root."""
+        """Returns the radius of an arc around a pole. The arc encloses no root."""
         size = abs(self.numerator(pole).item())
         if size <= ON_AXIS * float(self.numerator.bound(abs(pole))):
             raise LoopError(f"the numerator is 0 at the pole {pole:.6g}: the loop hides a root there; cancel it first")

@@ -17,9 +17,9 @@ from levelflow.theory.arrays import Floats, Ints
 from levelflow.theory.errors import TheoryError
 from levelflow.theory.validate import explained, read_each
 
-Matrix = NDArray[Any]  # of floats or complex numbers
+Matrix = NDArray[Any]  # of floats or of complex numbers
 
-#: Largest logarithm of the ratio of two weights. Couplings between blocks are scaled down within this range.
+#: Largest logarithm of the ratio of two weights. Within this range, weights scale couplings between blocks down.
 _SPAN = 600.0
 
 #: Largest allowed element, so that sums of elements stay finite.
@@ -27,18 +27,19 @@ LARGEST_ELEMENT = 1e300
 
 
 class MatrixError(TheoryError):
-    """A matrix that is not square, empty or not finite, or a scaling that is singular."""
+    """Matrix that is not square, is empty or is not finite, or a singular scaling."""
 
 
 @dataclass(frozen=True)
 class Bound:
-    """Infimum over all positive diagonal scalings, between two bounds that are easy to verify.
+    """Infimum of a norm over all positive diagonal scalings, between two bounds that are easy to verify.
 
     Attributes:
         upper: norm of `W A W^-1` with `weights`.
         lower: lower bound of the norm for all scalings.
         weights: diagonal of W.
-        attained: True if a scaling attains the infimum. Otherwise `weights` come as close as floating point allows.
+        attained: True if a scaling attains the infimum. Otherwise `weights` approximate the infimum as closely as
+            floating point allows.
     """
 
     upper: float
@@ -56,7 +57,7 @@ def read_matrix(matrix: ArrayLike) -> Matrix:
     """Returns a square matrix of floats or complex numbers.
 
     Raises:
-        MatrixError: if it is not square, empty, or an element is infinite, too large, or not a number.
+        MatrixError: if the matrix is empty or not square, or an element is infinite, too large, or not a number.
 
     >>> read_matrix([[1, 2], [3, 4]])
     array([[1., 2.],
@@ -104,7 +105,8 @@ def scaled(matrix: ArrayLike, weights: ArrayLike) -> Matrix:
 
     Raises:
         MatrixError: if the matrix is not allowed.
-        ParameterError: if there is not one finite weight above 0 for each row: the scaling is singular or undefined.
+        ParameterError: if there is not one finite weight above 0 for each row. The scaling is then singular or
+            undefined.
 
     >>> scaled([[1, 2], [3, 4]], [1, 2]).tolist()
     [[1.0, 1.0], [6.0, 4.0]]
@@ -125,12 +127,12 @@ def spectral_radius(matrix: ArrayLike) -> float:
 
 @explained
 def norm(matrix: ArrayLike, order: float = 2, weights: ArrayLike = 1.0) -> float:
-    """Returns the norm induced by `||W x||` (Zhang 2008, definition 3 and theorem 3); all such norms are monotonic.
+    """Returns the norm induced by `||W x||` (Zhang 2008, definition 3 and theorem 3), a monotonic norm.
 
     Args:
         matrix: A.
         order: 1 (largest column sum), 2 (largest singular value) or `math.inf` (largest row sum).
-        weights: diagonal of W. Zhang's weighted maximum norm with weights w is the norm with weights 1/w here.
+        weights: diagonal of W. Zhang's weighted maximum norm with weights w is this norm with weights 1/w.
 
     Raises:
         MatrixError: if the matrix or the order is not allowed.
@@ -166,7 +168,7 @@ def absolute_radius(matrix: ArrayLike) -> Bound:
         sums = scaled(block, weights[part]).sum(axis=1)
         bounds.append((sums.min(), sums.max()))
     lower, upper = max(low for low, _ in bounds), max(high for _, high in bounds)
-    # The infimum is attained only if blocks with the largest radius have no coupling in their rows.
+    # A scaling attains the infimum only if blocks with the largest radius have no coupling in their rows.
     attained = all(
         high < upper * (1 - 1e-12) or not np.delete(a[part], part, axis=1).any()
         for part, (_, high) in zip(parts, bounds, strict=True)
@@ -193,13 +195,13 @@ def coupled(matrix: Matrix, parts: Sequence[Ints]) -> bool:
 
 
 def decouple(matrix: Matrix, parts: Sequence[Ints], weights: Floats, level: float) -> Floats:
-    """Returns weights with the same ratios within blocks, which make the couplings between blocks small.
+    """Returns weights that make couplings between blocks small, and keep the ratios within blocks.
 
     Args:
         matrix: matrix to scale.
         parts: blocks of the matrix, in the order of `blocks`.
         weights: weights of each block on its own.
-        level: couplings become about a billionth of it, if floating point allows; 0 means the largest element.
+        level: couplings become about a billionth of this level, if floating point allows; 0 means the largest element.
     """
     if not coupled(matrix, parts):
         return weights
@@ -228,7 +230,7 @@ def _perron(block: Matrix) -> Floats:
     values, vectors = np.linalg.eig(block)
     vector = np.abs(vectors[:, np.argmax(values.real)].real)
     shift = values.real.max()
-    for _ in range(len(block) + 4):  # makes every component positive, and tiny components exact
+    for _ in range(len(block) + 4):  # repetition makes components positive and tiny ones exact
         vector = block @ vector + shift * vector
         vector /= vector.max()
     return np.maximum(vector, np.finfo(float).tiny)

@@ -22,8 +22,8 @@ class Membership:
     Attributes:
         holds: True if the residual counts as 0.
         residual: distance of `S A S^-1` from the class, relative to its size.
-        scaling: diagonal of S; 1 for classes without scaling. The signs of S (phases, if A is complex) give all
-            elements the same sign; its moduli balance rows and columns.
+        scaling: diagonal of S; 1 for classes without scaling. The signs of S (phases if A is complex) give all elements
+            the same sign. The moduli of S balance rows and columns.
     """
 
     holds: bool
@@ -34,8 +34,9 @@ class Membership:
 def classify(matrix: ArrayLike) -> dict[str, Membership]:
     """Returns the membership in each class of Zhang 2008, section IV.3.4, by class name.
 
-    N is the class of normal matrices (`A A* = A* A`), P of matrices without elements of different sign, R of radial
-    matrices (`||A||_2 = rho(A)`). DN, DP and DR are the classes of matrices that are diagonally similar to these.
+    N is the class of normal matrices (`A A* = A* A`). P is the class of matrices whose elements all have the same sign
+    or are 0. R is the class of radial matrices (`||A||_2 = rho(A)`). DN, DP and DR are the classes of matrices that are
+    diagonally similar to a matrix of N, P and R.
 
     Raises:
         MatrixError: if the matrix is not allowed.
@@ -57,9 +58,9 @@ def classify(matrix: ArrayLike) -> dict[str, Membership]:
 
 @explained
 def random_member(name: str, size: int, rng: np.random.Generator) -> Matrix:
-    """Returns a random member of a class: N, P or R; or DN, DP or DR, hidden by a random scaling.
+    """Returns a random member of a class. Members of DN, DP and DR have a random scaling.
 
-    A normal matrix is drawn symmetric, skew-symmetric, Hermitian, circulant or orthogonal. Only Hermitian ones are
+    A normal matrix is drawn symmetric, skew-symmetric, Hermitian, circulant or orthogonal. Only Hermitian matrices are
     complex.
 
     Args:
@@ -104,7 +105,7 @@ def abnormality(matrix: ArrayLike) -> float:
 
 
 def mixed_signs(matrix: ArrayLike) -> float:
-    """Returns the largest element that differs in sign from the others, relative to the largest element of all.
+    """Returns the smaller of the largest positive and largest negative size, relative to the largest size.
 
     Raises:
         MatrixError: if the matrix is not allowed.
@@ -134,7 +135,7 @@ def _normalised(matrix: ArrayLike) -> Matrix:
 
 
 def _like_normal(a: Matrix) -> Membership:
-    """Returns the membership in DN, using the only scaling that makes rows of each block as long as its columns.
+    """Returns the membership in DN. Only one scaling gives rows and columns of each block equal 2-norms.
 
     A normal matrix has only zeros between its blocks.
     """
@@ -153,7 +154,7 @@ def _balanced(a: Matrix) -> Matrix:
 def _like_sign_definite(a: Matrix) -> Membership:
     """Returns the membership in DP. Non-zero elements fix the phases of the scaling within each connected part.
 
-    The residual is measured in the balanced matrix, where every element of a cycle counts.
+    The residual is computed for the balanced matrix, in which every element of a cycle counts.
     """
     moduli = _balanced(a)
     found = []
@@ -164,7 +165,7 @@ def _like_sign_definite(a: Matrix) -> Membership:
 
 
 def _phases(a: Matrix) -> Matrix:
-    """Returns S with `S A S^-1 >= 0` if S exists; otherwise the largest elements take precedence."""
+    """Returns S with `S A S^-1 >= 0` if S exists. Otherwise, the largest elements take precedence."""
     import networkx as nx
 
     phases = np.ones(len(a), dtype=a.dtype)

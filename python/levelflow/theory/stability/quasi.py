@@ -1,8 +1,8 @@
 """Quasi-polynomials `h(s) = sum_k p_k(s) e^(-s tau_k)`: their zeros decide the stability of loops with delays.
 
 Zeros are computed from the spectrum of the delay equation (Breda, Maset, Vermiglio, Stability of Linear Delay
-Differential Equations, 2015, section 5), and refined by Newton's method on `h`. Zeros are counted by the turn of `h`
-along a path, which is proven by bounds on the slope of `h`. Delays are exact throughout.
+Differential Equations, 2015, section 5), and refined by Newton's method on `h`. Zeros are counted by the change of the
+argument of `h` along a path. Bounds on the slope of `h` prove this change. Delays are exact throughout.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from levelflow.theory.arrays import Complexes, Floats
 from levelflow.theory.errors import TheoryError
 from levelflow.theory.validate import read_number
 
-#: Nodes of the spectral method per unit of |s| times delay, additional nodes, and size limit of its matrix.
+#: Nodes of the spectral method per unit of |s| times delay; additional nodes; largest size of the matrix.
 NODES_EACH, NODES, LARGEST_MATRIX = 0.6, 20, 600
-#: Size of `h` relative to the sizes of its terms below which a point is a zero.
+#: Relative size of `h`, compared with the sizes of its terms, below which a point is a zero.
 RESIDUAL = 1e-12
 NEWTON_STEPS = 80
-#: Relative distance below which two zeros are one; computed double zeros are about this far apart.
+#: Relative distance below which two zeros are treated as one zero. Computed double zeros are about this far apart.
 SAME = 1e-6
 #: Rounding error of a value, relative to the size of its terms.
 ROUNDING = 1e-14
@@ -36,11 +36,11 @@ PIECES, OCTAVES = 4, 60
 
 
 class LoopError(TheoryError):
-    """A loop for which feedback is not defined, or which is not supported."""
+    """Loop for which feedback is not defined, or which is not supported."""
 
 
 class AxisError(LoopError):
-    """A zero on the imaginary axis, which prevents counting zeros on one side; `frequency` is its position, rad/s."""
+    """Zero on the imaginary axis, at `frequency` (rad/s). It makes a count of zeros on one side impossible."""
 
     def __init__(self, what: str, frequency: float) -> None:
         super().__init__(f"{what} is zero at s = {frequency:.6g}j; needs values other than 0 on the axis")
@@ -48,11 +48,11 @@ class AxisError(LoopError):
 
 
 class Zero(NamedTuple):
-    """A zero of a quasi-polynomial.
+    """Zero of a quasi-polynomial.
 
     Attributes:
         value: position, 1/s.
-        residual: sum of the terms divided by the sum of their sizes; larger than rounding if there is no zero.
+        residual: size of the sum of the terms, divided by the sum of their sizes; about the rounding error for a zero.
     """
 
     value: complex
@@ -60,7 +60,7 @@ class Zero(NamedTuple):
 
 
 class QuasiPolynomial:
-    """`sum_k p_k(s) e^(-s tau_k)`.
+    """Quasi-polynomial `sum_k p_k(s) e^(-s tau_k)`.
 
     Args:
         terms: pairs of coefficients, highest power first, and a delay in s. Terms with equal delay are added.
@@ -124,7 +124,7 @@ class QuasiPolynomial:
 
     @property
     def retarded(self) -> bool:
-        """True if the highest power has no delay. Then any vertical line has finitely many zeros on its right."""
+        """True if the highest power has no delay. Finitely many zeros are then right of any vertical line."""
         undelayed, *others = self.degrees
         return undelayed > max(others, default=-1)
 
@@ -145,7 +145,7 @@ class QuasiPolynomial:
 
     @property
     def reach(self) -> float:
-        """Bound of the size of zeros in the right half plane: 2 max |a_j / a_n|^(1 / (n - j)), rad/s."""
+        """Upper bound of the size of zeros in the right half plane: 2 max |a_j / a_n|^(1 / (n - j)), rad/s."""
         n = self.degree
         sizes = np.abs(self.coefficients).sum(axis=0)
         powers = np.arange(n)
@@ -153,7 +153,7 @@ class QuasiPolynomial:
         return 2 * float(ratios.max(initial=0.0))
 
     def zeros(self) -> list[Zero]:
-        """Returns the zeros from right to left, multiple zeros once. Zeros far to the left are not searched.
+        """Returns the zeros from right to left. A multiple zero is listed once. Zeros far to the left are not searched.
 
         Raises:
             LoopError: if the highest power has a delay.
@@ -191,7 +191,7 @@ class QuasiPolynomial:
         with np.errstate(all="ignore"):
             for _ in range(NEWTON_STEPS):
                 step = self(at) / slope(at)
-                at = np.where(np.isfinite(step), at - step, at)  # double ones have no slope
+                at = np.where(np.isfinite(step), at - step, at)  # double zeros have a slope of 0
             at = at[np.isfinite(at)]
             at = at.real + 1j * np.where(np.abs(at.imag) > SAME * np.abs(at), np.abs(at.imag), 0.0)
             sizes = self.bound(np.abs(at), np.maximum(-at.real, 0.0))
@@ -230,10 +230,10 @@ def _weights(nodes: Floats, at: float) -> Floats:
 
 
 class Piece(NamedTuple):
-    """Part of a path in the closed right half plane.
+    """Section of a path in the closed right half plane.
 
     Attributes:
-        centre, radius: circle of an arc; a radius of 0 means a part of the imaginary axis.
+        centre, radius: circle of an arc. A radius of 0 means a segment of the imaginary axis.
         start, end: angles on an arc, rad; frequencies on the axis, rad/s.
     """
 

@@ -12,9 +12,10 @@ from numpy.typing import ArrayLike
 from levelflow.theory.arrays import Floats, Ints
 from levelflow.theory.stability.matrices import Bound, Matrix, blocks, decouple, norm, read_matrices, read_matrix
 
-#: Successive parameters of the barrier, relative to the norm. Below the last one, rounding outweighs the gain.
+#: Successive parameters of the barrier, relative to the norm. Below the last parameter, rounding errors exceed the
+#: gain.
 _STAGES = 10.0 ** -np.arange(10)
-#: Barrier parameter below which the barrier also serves the proof.
+#: Barrier parameter below which the barrier also provides the proof.
 _PROOF = 1e-5
 #: Relative distance from the largest singular value within which singular values belong to its cluster.
 _CLUSTER = 1e-6
@@ -24,8 +25,8 @@ _CLUSTER = 1e-6
 class ScaledNorm(Bound):
     """`||A||_s` between two bounds.
 
-    The lower bound follows from any positive semidefinite X. It is the root of the smallest `(A X A*)_ii / X_ii` over
-    all i with `X_ii > 0`, because `(A X A*)_ii < s^2 X_ii` for some i if `||W A W^-1||_2 < s`.
+    Any positive semidefinite X gives a lower bound: the square root of the smallest `(A X A*)_ii / X_ii` over all i
+    with `X_ii > 0`. The reason: if `||W A W^-1||_2 < s`, then `(A X A*)_ii < s^2 X_ii` for some i.
 
     Attributes:
         dual: matrix X of the lower bound.
@@ -37,10 +38,10 @@ class ScaledNorm(Bound):
 def scaled_norm(matrix: ArrayLike) -> ScaledNorm:
     """Returns `||A||_s`, the infimum of `||W A W^-1||_2` over positive diagonal W.
 
-    The infimum is that of the irreducible block with the largest infimum. If blocks are coupled, it may not be
-    attained. It is convex in the logarithms of the weights. The bounds usually differ by less than a millionth of it,
-    one time in a thousand by a few millionths; they hold in any case. Size 50 takes less than a tenth of a second, size
-    200 a second.
+    The infimum equals the largest infimum of an irreducible block. If blocks are coupled, no scaling may attain the
+    infimum. The norm is convex in the logarithms of the weights. Usually, the bounds differ by less than a millionth.
+    In one of a thousand cases, they differ by a few millionths. Both are valid in any case. Size 50 takes less than a
+    tenth of a second, size 200 a second.
 
     Raises:
         MatrixError: if the matrix is not allowed.
@@ -52,7 +53,7 @@ def scaled_norm(matrix: ArrayLike) -> ScaledNorm:
     """
     given = read_matrix(matrix)
     unit = float(np.abs(given).max()) or 1.0
-    a = given / unit  # so that squares are neither too large nor too small
+    a = given / unit  # keeps squares in the range of floating point
     parts = blocks(a)
     weights = np.ones(len(a))
     found = []
@@ -76,7 +77,8 @@ def scaled_norm(matrix: ArrayLike) -> ScaledNorm:
 def scaled_norms(matrices: ArrayLike) -> Floats:
     """Returns the upper bound of `scaled_norm` for each of many matrices of equal size.
 
-    For size 2 there is a closed form: `w1 / w2 = sqrt(|c / b|)` balances `[[a, b], [c, d]]`, also in the limit.
+    Size 2 has a closed form: `w1 / w2 = sqrt(|c / b|)` balances `[[a, b], [c, d]]`. This also holds in the limits `b =
+    0` and `c = 0`.
 
     Raises:
         MatrixError: if a matrix is not allowed.
@@ -102,7 +104,7 @@ def scaled_norms(matrices: ArrayLike) -> Floats:
 
 
 def lower_bound(matrix: ArrayLike, dual: ArrayLike) -> float:
-    """Returns the bound on `||A||_s` that a positive semidefinite X proves; see `ScaledNorm`.
+    """Returns the lower bound of `||A||_s` from a positive semidefinite X; see `ScaledNorm`.
 
     Raises:
         MatrixError: if a matrix is not allowed.
@@ -115,7 +117,7 @@ def lower_bound(matrix: ArrayLike, dual: ArrayLike) -> float:
 
 
 def balance(matrices: Matrix) -> Floats:
-    """Returns weights with which rows have the 2-norm of columns, for each of many irreducible matrices.
+    """Returns weights for which each row has the 2-norm of its column, for many irreducible matrices.
 
     The weights minimise the sum of squares of `W A W^-1`, which is convex in their logarithms (Osborne 1960).
     """
@@ -138,7 +140,7 @@ def balance(matrices: Matrix) -> Floats:
 
 
 def _irreducible(block: Matrix) -> ScaledNorm:
-    """Returns the bounds for an irreducible matrix. They are attained, since scalings near the infimum are bounded."""
+    """Returns the bounds for an irreducible matrix. A scaling attains the infimum, as scalings near it are bounded."""
     if len(block) == 1:
         value = float(np.abs(block[0, 0]))
         return ScaledNorm(value, value, np.ones(1), True, np.ones_like(block))
@@ -148,9 +150,9 @@ def _irreducible(block: Matrix) -> ScaledNorm:
 
 
 def _stands_alone(matrix: Matrix, part: Ints, weights: Floats) -> bool:
-    """Returns True if the block that sets the norm can keep it with a finite scaling of the rest of the matrix.
+    """Returns True if a finite scaling of the other blocks keeps the norm at that of the given block.
 
-    It can if and only if the largest singular vectors of the block are not coupled to the rest.
+    This is possible if and only if the largest singular vectors of the block are not coupled to other blocks.
     """
     w = weights[part]
     left, values, right = np.linalg.svd(matrix[np.ix_(part, part)] * (w[:, None] / w))
@@ -164,15 +166,15 @@ def _stands_alone(matrix: Matrix, part: Ints, weights: Floats) -> bool:
 def _minimise(a: Matrix, prove: bool = False) -> tuple[Floats, Floats, list[Matrix]]:
     """Minimises the norms of irreducible matrices.
 
-    A path-following method: for `part` ever smaller, Newton's method on `z / part - log det(1 - e^-z B B*)` with
-    `B = W A W^-1`, where `y` are the logarithms of squared weights and `z` is that of a level above the squared norm.
-    This is jointly convex in `y` and `z`, because `-log det(1 - C C*)` is plurisubharmonic in an analytic C and
-    depends on the real parts of y and z only.
+    The method follows a path. For smaller and smaller values of `part`, Newton's method minimises `z / part - log det(1
+    - e^-z B B*)` with `B = W A W^-1`. `y` are the logarithms of squared weights, and `z` is the logarithm of a level
+    above the squared norm. The objective is jointly convex in `y` and `z`, because `-log det(1 - C C*)` is
+    plurisubharmonic in an analytic C and depends on the real parts of y and z only.
 
     At the minimum, `e^-z (A X A*)_ii` is less than `X_ii` by `w_i^-2`, with `X = W^-1 (1 - e^-z B* B)^-1 W^-1`. This
-    difference is small in rows that matter, but nearly all of `X_ii` in some rows that hardly matter. So the last
-    stages add `slope y` to the objective. Each difference is then its share of the trace of `W X W`, the same fraction
-    for all rows.
+    difference is small in rows that determine the norm. In some rows with little effect on the norm, it is nearly all
+    of `X_ii`. The last stages therefore add `slope y` to the objective. Each difference is then the same fraction of
+    its term in the trace of `W X W`.
 
     Returns:
         Weights and norms of all matrices, and candidates for X of the first matrix if `prove`.
@@ -220,11 +222,11 @@ def _newton(
     steps: int,
     enough: float,
 ) -> Floats:
-    """Minimises convex functions, one per row of x, in which only differences of the first `size` variables count."""
+    """Minimises convex functions, one per row of x. The first `size` variables matter only by their differences."""
     for _ in range(steps):
         gradient, hessian = model(x)
         diagonal = np.einsum("kii->ki", hessian)
-        hessian[:, :size, :size] += diagonal[:, :size].mean(axis=1)[:, None, None]  # penalty on adding a constant
+        hessian[:, :size, :size] += diagonal[:, :size].mean(axis=1)[:, None, None]  # penalty on a common offset
         unit = np.sqrt(np.maximum(diagonal, 1e-100))
         system = hessian / (unit[:, :, None] * unit[:, None, :]) + 1e-14 * np.eye(x.shape[1])
         step = -np.linalg.solve(system, (gradient / unit)[:, :, None])[:, :, 0] / unit
@@ -268,7 +270,7 @@ def _barrier(a: Matrix, part: float, slope: Floats, x: Floats) -> Floats:
 
 
 def _barrier_model(a: Matrix, part: float, slope: Floats, x: Floats) -> tuple[Floats, Floats]:
-    """Returns gradient and Hessian, computed from `(1 - C C*)^-1` for rows and `(1 - C* C)^-1` for columns."""
+    """Returns gradient and Hessian, from `(1 - C C*)^-1` for rows and `(1 - C* C)^-1` for columns."""
     size = a.shape[-1]
     c = _contraction(a, x)
     left, values, right = np.linalg.svd(c)

@@ -13,7 +13,7 @@ from levelflow.theory.verdict import FACTORS, NEAR, Port, Verdict, margin_of, ti
 ROUND_TRIPS, STEP = 120.0, 0.025
 #: Limit on the groups of similar round trips in a run.
 GROUPS = 8
-#: Initial rate: one packet per round trip, as a fraction of the capacity.
+#: Initial rate of XCP's flows, one packet per round trip, as a fraction of the capacity.
 FIRST = 0.01
 #: Largest swing of a settled run in its last tenth, relative to the load.
 SWING = 0.01
@@ -22,10 +22,10 @@ SWING = 0.01
 def verdicts(ports: list[Port], *, relative: bool) -> list[Verdict]:
     """Returns verdicts on rates that grow by `alpha` times spare capacity and shrink by `beta` times the queue.
 
-    Both gains are per mean round trip. Near the equilibrium, the loop is `(alpha s + beta)/s^2 sum_i w_i e^(-s d_i)`
-    in units of the mean round trip (Dukkipati et al. 2005, eq 9). But a queue cannot be negative. A law that is
-    unstable with a queue may settle without one, so a simulation decides. A rate changes in proportion to itself (RCP)
-    or, if not `relative`, to the capacity (XCP).
+    Both gains are per mean round trip. Near the equilibrium, the loop is `(alpha s + beta)/s^2 sum_i w_i e^(-s d_i)` in
+    units of the mean round trip (Dukkipati et al. 2005, eq 9). The linear loop permits negative queues. A law that is
+    unstable with a queue may settle without a queue, so a simulation of the fluid model decides. If `relative`, a rate
+    changes in proportion to itself (RCP), otherwise in proportion to the capacity (XCP).
     """
     gains = np.array(
         [
@@ -69,7 +69,7 @@ def _explicit_verdict(port: Port, settled: Bools, time: float, lags: Floats, wei
 
 
 def _groups(lags: Floats, weights: Floats) -> tuple[Floats, Floats]:
-    """Returns the lags in whole steps, and the weights, of at most `GROUPS` groups of equal or adjacent lags."""
+    """Returns lags (in whole steps) and weights of at most `GROUPS` groups of equal or adjacent lags."""
     distinct, member = np.unique(lags, return_inverse=True)
     if distinct.size > GROUPS:
         order = np.argsort(lags, kind="stable")

@@ -1,16 +1,16 @@
 """MaxNet: demand, equilibrium and equations of motion (Andrew et al., "MaxNet: theory and implementation").
 
-A link integrates its relative overload into a price `p`, a flow sees the largest price `q` of its path:
+A link integrates its relative overload into a price `p`. A flow receives the largest price `q` of its path:
 
     p' = (y + Q/T_0 - mu C)/C           p >= p_min = D^-1(C)                 (3), figure 3
     x  = x_max e^(xi - alpha q/tau)                                          (6a)
     xi' = (alpha eta/tau^2) (D^-1(x) - q)                                    (6b)
 
 At equilibrium, every flow is on one demand curve, `x = D(q) = x_max e^(-q/T)` (7). Equal prices then imply equal rates,
-so rates are max-min fair among flows that fill links to the part `mu`. Prices and delays are in s, rates in bit/s,
-queues in bits.
+so rates are max-min fair, with links filled to the fraction `mu`. Prices and delays are in s, rates in bit/s, queues in
+bits.
 
-`maxnet_stability` shows for which delays this point is stable.
+`maxnet_stability` shows for which delays this equilibrium is stable.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from levelflow.theory.networks.equilibrium import Equilibrium, RoutedFlows
 from levelflow.theory.networks.routes import CapacityError, Routes, read_capacities, read_crossings
 from levelflow.theory.validate import explained, read_each, read_number, read_numbers
 
-#: Difference of bottleneck prices, relative to `T`, below which prices count as equal. Likewise for rates.
+#: Difference of bottleneck prices, relative to `T`, below which prices count as equal.
 EQUAL = 1e-9
 
 
@@ -102,8 +102,8 @@ def static_demand(price: ArrayLike, delay: ArrayLike, law: Parameters = PAPER) -
 def steepest(rate: ArrayLike, delay: ArrayLike, law: Parameters = PAPER) -> Floats:
     """Returns `-alpha x/tau`, the steepest slope that a demand function may have at a rate (4), bit/s^2.
 
-    The paper prints this value as an upper bound of the slope, which is negative. In fact it bounds the magnitude of
-    the slope, since a loop is stable if its gain is low.
+    The paper prints this value as an upper bound of the slope, which is negative. In fact, the slope must not be
+    steeper than this value, because only a low loop gain is stable.
     """
     return -law.alpha * read_numbers("rate", rate) / read_numbers("delay", delay)
 
@@ -111,8 +111,8 @@ def steepest(rate: ArrayLike, delay: ArrayLike, law: Parameters = PAPER) -> Floa
 def overload(flows: ArrayLike, law: Parameters = PAPER) -> Floats:
     """Returns the largest overload that one more flow causes, relative to the capacity: `(1 + 1/N) mu - 1`, at least 0.
 
-    The new flow reaches the rate of the `N` existing flows, `mu C/N`, up to one longest round-trip time before those
-    flows receive the new price. There is no overload for `N >= mu/(1 - mu)` (section VII-A.3).
+    The new flow reaches the rate of the `N` existing flows, `mu C/N`. These flows receive the new price later, by up to
+    the longest round-trip time. There is no overload for `N >= mu/(1 - mu)` (section VII-A.3).
 
     Raises:
         ParameterError: if a number of flows is not above 0.
@@ -164,11 +164,11 @@ class FixedPoint:
 
     Attributes:
         rates: per flow, bit/s.
-        prices: per link, s; the smallest price for links that limit no flow.
+        prices: per link, s. Links that limit no flow have the smallest price.
         bottlenecks: per flow, the link that limits it.
         shares: per flow, its fraction of the capacity of its bottleneck.
-        separate: True if no two bottlenecks have equal prices. Only then does the largest price of a path have a
-            derivative, and the stability of a network follows from the stability of its links one by one.
+        separate: True if all bottlenecks have different prices. Only then, the largest price of a path has a
+            derivative, and a network is stable if each of its links is stable.
     """
 
     rates: Floats
@@ -189,7 +189,7 @@ def fixed_point(routes: Routes, capacities: ArrayLike, law: Parameters = PAPER) 
     """Returns the equilibrium rates and prices: max-min fair for links of `mu C` each, for any delays.
 
     Args:
-        routes: per flow, the indices of the links that it crosses; a link that is crossed twice counts twice.
+        routes: per flow, the indices of the links that it crosses. A link that the flow crosses twice counts twice.
         capacities: per link, bit/s.
         law: parameters of the law.
 
@@ -238,9 +238,9 @@ def source_at_rest(price: ArrayLike, delay: ArrayLike, law: Parameters = PAPER) 
 def price_change(load: ArrayLike, queue: ArrayLike, capacity: ArrayLike, law: Parameters = PAPER) -> Floats:
     """Returns `p'` of a link (3), dimensionless.
 
-    The queue is counted as load, since windows admit no more arrivals than departures; without that limit, flows would
-    send `y + Q/tau`. Figure 3 adds `Q/T_0` to the arrivals of an interval; it is read as `Q dt_p/T_0`, which is a
-    volume, too.
+    The queue counts as load, because windows limit arrivals to the departures. Without windows, flows would send `y +
+    Q/tau`. Figure 3 adds the rate `Q/T_0` to the volume of arrivals in an interval. The term is read as `Q dt_p/T_0`,
+    which is a volume.
     """
     limit = read_numbers("capacity", capacity)
     return (np.asarray(load) + np.asarray(queue) / law.drain) / limit - law.mu
@@ -256,7 +256,7 @@ def queue_change(load: ArrayLike, capacity: ArrayLike) -> Floats:
 def advertised(price: ArrayLike, delay: float, gain: float) -> Floats:
     """Returns the rate of an RCP link without its queue term, relative to price 0: `R = e^(-alpha p/tau)` (17).
 
-    With equal delays and `mu = 1`, this change of variables turns the price (3) into RCP's rate (16),
-    `R(t + dt) = R(t) (1 + dt alpha (C - y)/(tau C))`, with `ln(1 + x) = x`.
+    With equal delays and `mu = 1`, this change of variables turns the price (3) into RCP's rate (16), `R(t + dt) = R(t)
+    (1 + dt alpha (C - y)/(tau C))`, if `ln(1 + x)` is replaced by `x`.
     """
     return np.exp(-read_numbers("gain", gain) * np.asarray(price, dtype=np.float64) / read_numbers("delay", delay))

@@ -1,21 +1,24 @@
 """Stability of MaxNet under delay (Andrew et al., section VIII), with exact pure delays.
 
-Near equilibrium, the loop gain of a flow with round-trip time `tau`, for the price that it observes, is
+A flow of round-trip time `tau` reacts to the price that it observes. Near equilibrium, its loop gain is
 
     F(s, tau; alpha) = alpha e^(-s tau)/(s tau) (s tau + eta)/(s tau + eta alpha T/tau)                    (13)
 
-times the flow's fraction of the capacity. The effects of flows that observe the price of a link add up; flows limited
-by a link with a larger price do not observe it. So a network whose bottlenecks have different prices is stable if and
-only if each of its links is stable: `1 + sum_i share_i F(s, tau_i)` has no zero right of the axis. Shares of a link sum
-to at most `mu`, so its Nyquist curve stays in the hull of the curves of `F` and 0. All networks are stable if that hull
-does not meet the real axis left of -1 (lemma 1). Algorithm 3 finds a line above the hull for all delays up to a bound.
+times the flow's fraction of the capacity. The effects of all flows that observe the price of a link add up. A flow does
+not observe this price if another link with a larger price limits it. A network whose bottlenecks have different prices
+is therefore stable if and only if each of its links is stable. A link is stable if `1 + sum_i share_i F(s, tau_i)` has
+no zero right of the imaginary axis.
 
-`Compensator.line` is that algorithm. Its proof in the paper assumes two facts that do not hold where the lag of a long
-delay makes the phase rise with the frequency (lemma 2, items 3 and 4; see `slopes`). The result still holds. Let
-`phi = w tau`: at the same `phi`, the phase of `F` falls and its size grows with `tau` (items 5 and 6), and the size
-falls with `phi`. So `F` at `w > w_low` and `tau < tau_bar` is shorter and less turned than a point of the same `phi`
-of the tail, if `phi < w_low tau_bar`, or else of the spiral. Before half a turn, that is further below the line. After
-it, the spiral had this phase at a smaller `phi`, and was longer there.
+The shares of a link sum to at most `mu`. The Nyquist curve of the link therefore stays in the convex hull of 0 and the
+curves of `F`. All networks are stable if this hull does not meet the real axis left of -1 (lemma 1). Algorithm 3 finds
+a line above the hull for all delays up to a bound; `Compensator.line` implements it.
+
+The proof of algorithm 3 in the paper assumes items 3 and 4 of lemma 2. Both are false where the lag of a long delay
+makes the phase rise with the frequency (see `slopes`). The result still holds. Let `phi = w tau`. At constant `phi`, a
+larger `tau` lowers the phase of `F` and increases its size (items 5 and 6). The size also falls with `phi`. Compare `F`
+at `w > w_low` and `tau < tau_bar` with the point of the same `phi` on the tail, if `phi < w_low tau_bar`, or else on
+the spiral. `F` is shorter and less turned. Before half a turn, `F` is therefore further below the line. After half a
+turn, the spiral had the phase of `F` at a smaller `phi`, where the spiral was longer.
 """
 
 from __future__ import annotations
@@ -39,21 +42,21 @@ if TYPE_CHECKING:
     from levelflow.theory.arrays import Complexes, Floats, Ints
     from levelflow.theory.laws.shared.maxnet_model import FixedPoint, Parameters
 
-#: Points on the spiral and on the tail between which an extremum is searched.
+#: Number of grid points on the spiral and on the tail, for the search of an extremum.
 SPIRAL_POINTS, TAIL_POINTS = 2000, 4000
 #: Shortest delay of the tail, relative to the longest. At this delay the tail is close to its end, -j/(w alpha T).
 SHORTEST_DELAY = 1e-12
-#: Inverse slope of the steepest line that is tried, relative to that of the flattest line.
+#: Inverse slope of the steepest line that is tried, relative to the inverse slope of the flattest line.
 STEEPEST = 1e-12
 #: Relative distance below which two curves count as touching.
 ROUNDING = 1e-12
-#: Frequency range of a Nyquist curve relative to its corner frequencies, initial steps per factor of e,
-#: and shortest step.
+#: Frequency range of a Nyquist curve relative to its corner frequencies; initial steps per factor of e in frequency;
+#: shortest step.
 NEAR_ORIGIN, FAR_OUT, STEPS_EACH, SHORTEST_STEP = 1e-3, 1e3, 4, 1e-12
 
 
 class Slopes(NamedTuple):
-    """The derivatives of lemma 2; the size of `F` is in logarithms.
+    """Derivatives of lemma 2. The size of `F` is the logarithm of its magnitude.
 
     Attributes:
         size_by_phi: derivative of the size by `phi = w tau` at a constant phase; item 2.
@@ -74,7 +77,7 @@ class Slopes(NamedTuple):
 class Compensator:
     """Dynamics that make a MaxNet flow fair and keep it stable: a lead for delays below `alpha T`, otherwise a lag.
 
-    `alpha T` is one constant, so that `F` has `alpha` as a factor.
+    `alpha T` is one constant, so `F` is proportional to `alpha`.
 
     Attributes:
         eta: zero of the compensator, times the delay.
@@ -118,7 +121,7 @@ class Compensator:
         return np.arctan(turned / self.eta) - np.arctan(turned / (self.eta * self.ratio(delay))) - np.pi / 2 - turned
 
     def frequency_at(self, delay: float, angle: float) -> float:
-        """Returns the lowest frequency at which the phase of `F` is `angle`, in rad/s. No solution is skipped.
+        """Returns the lowest frequency at which the phase of `F` is `angle`, in rad/s. The search skips no solution.
 
         Raises:
             ParameterError: if the delay is not above 0, or `angle` is not below -pi/2, rad.
@@ -128,7 +131,7 @@ class Compensator:
         tau = read_number("delay", delay)
         if not -np.inf < angle < -np.pi / 2:
             raise ParameterError(f"angle {angle} is not allowed; needs a number below -pi/2 = {-np.pi / 2:.6f}")
-        # At 0 the phase is -pi/2. It is below -phi, and monotonic between the zeros of its slope.
+        # At `phi = 0` the phase is -pi/2, and always below `-phi`. Between zeros of its slope, the phase is monotonic.
         ends = [0.0, *self._turns(tau), -angle]
         for low, high in pairwise(ends):
             if low < high and self.phase(high, tau) <= angle:
@@ -141,11 +144,11 @@ class Compensator:
         return self.frequency_at(delay, -np.pi)
 
     def gain(self, delay: float, margin: float = 0.0) -> float:
-        """Returns the gain `alpha` at which a single delay has the given phase margin, rad; 0 is the limit.
+        """Returns the gain `alpha` at which a single delay has the given phase margin (rad); 0 is the stability limit.
 
-        `alpha T` does not change with the gain. Since the size of `F` decreases with frequency, the gain follows from
-        the frequency at which the phase first reaches `margin - pi` (section VIII-E prints -3 pi/2, which would be no
-        margin).
+        `alpha T` does not change with the gain. The size of `F` decreases with frequency, so the gain follows from the
+        frequency at which the phase first reaches `margin - pi`. Section VIII-E prints -3 pi/2, which would be no
+        margin.
 
         Raises:
             ParameterError: if the delay is not above 0, or the margin is not from 0 to pi/2.
@@ -159,7 +162,7 @@ class Compensator:
         """Returns the derivatives of lemma 2 at the point with `phi = w tau`, from closed-form partial derivatives.
 
         Items 3 and 4 assume that `F` is a function of phase and delay, or of phase and frequency. This does not hold
-        where the phase rises with the frequency, between two zeros of its slope: there, three points have the same
+        between two zeros of the slope, where the phase rises with the frequency. There, three points have the same
         phase. Both items are false at the middle point.
         """
         p, tau = np.broadcast_arrays(read_numbers("phi", phi), read_numbers("delay", delay))
@@ -174,14 +177,14 @@ class Compensator:
             return Slopes(
                 size_by_phi=along,
                 size_by_delay=size_by_delay - size_by_phi * phase_by_delay / phase_by_phi,
-                # By phi, the frequency phi/tau grows by 1/tau - phi tau'/tau^2, with tau' where the phase stays.
+                # Derivative of the frequency phi/tau by phi at constant phase: 1/tau - phi tau'/tau^2.
                 size_by_frequency=along / (1 / tau + p / tau**2 * phase_by_phi / phase_by_delay),
                 phase_by_delay=phase_by_delay,
                 size_by_delay_alone=size_by_delay,
             )
 
     def line(self, longest: float, shortest: float = 0.0) -> Line:
-        """Runs algorithm 3: finds the line above spiral and tail with the largest gain, their common upper tangent.
+        """Runs algorithm 3: finds the common upper tangent of spiral and tail, which is the line with the largest gain.
 
         Args:
             longest: `tau_bar`, the longest delay, s.
@@ -205,7 +208,8 @@ class Compensator:
         )
         ends = np.log(max(shortest, tau * SHORTEST_DELAY)), np.log(tau)
         tail = _Curve(lambda log: self.response(low, np.exp(log)), np.linspace(*ends, TAIL_POINTS))
-        # Both begin where F is first real. Every line is above that point; steep lines touch the spiral only there.
+        # Spiral and tail begin at the point where F is first real. Every line is above this point. A steep line touches
+        # the spiral only there.
         both = float(np.abs(self.response(low, tau))) * (1 + ROUNDING)
 
         def excess(log: float) -> float:
@@ -239,7 +243,7 @@ class Line:
         longest: `tau_bar`, s.
         frequency: `w_low`, rad/s.
         gamma: slope of the line.
-        alpha_max: largest gain; the line crosses the real axis at `-1/alpha_max`.
+        alpha_max: largest gain. The line crosses the real axis at `-1/alpha_max`.
     """
 
     compensator: Compensator
@@ -258,8 +262,8 @@ class Line:
     def needed_tail(self) -> float:
         """Delay below which the tail has no effect, s: the tail is then below the parallel line through 0.
 
-        This is the smallest delay at which `F(j w_low, tau)` is on the parallel line. The paper uses the largest one
-        (proposition 2), which leaves out relevant points if the tail of a long delay crosses the line more than once.
+        This is the smallest delay at which `F(j w_low, tau)` is on the parallel line. The paper uses the largest such
+        delay (proposition 2). This omits relevant points if the tail of a long delay crosses the line more than once.
         """
         from scipy.optimize import brentq
 
@@ -340,9 +344,10 @@ class _Curve:
 def unstable_roots(delays: ArrayLike, shares: ArrayLike, compensator: Compensator, alpha: float) -> int:
     """Returns the number of roots of a link's loop, `1 + sum_i share_i F(s, tau_i; alpha)`, right of the axis.
 
-    By Nyquist's criterion: the loop has one pole, at 0, so the argument of `1 + L(jw)` grows by `pi/2 - pi n` for `n`
-    roots. It is followed in steps of the logarithm of `w`, which are halved until a bound on the slope shows that
-    `1 + L` stays on one side of a line through 0. So all roots are counted, for any mix of delays.
+    The method is Nyquist's criterion. The loop has one pole, at 0, so the argument of `1 + L(jw)` grows by `pi/2 - pi
+    n` for `n` roots. The argument is followed in steps of the logarithm of `w`. Steps are halved until a bound on the
+    slope shows that `1 + L` stays on one side of a line through 0. All roots are therefore counted, for any mix of
+    delays.
 
     Args:
         delays: round-trip times of the flows that the link limits, s.
@@ -367,10 +372,10 @@ def unstable_roots(delays: ArrayLike, shares: ArrayLike, compensator: Compensato
         return _general(1j * np.exp(log)[..., None], tau, zero, pole)
 
     def slope(size: Floats, high: Floats) -> Floats:
-        """Bounds the derivative by the logarithm of the frequency. The size of `F` decreases, its factor increases."""
+        """Returns a bound of the derivative by `log w`: the largest size of `F`, times the largest factor."""
         return (size * (3 + np.exp(high)[:, None] * tau)) @ weight
 
-    # Below this range, the loop is close to 1/s and large; above it, it is too small to matter.
+    # Below this range, the loop is close to 1/s and large. Above this range, the loop is too small to matter.
     corner = tau * np.maximum(1, 1 / compensator.eta) * np.maximum(1, 1 / ratio)
     first = np.log(NEAR_ORIGIN / max(corner.max(), compensator.alpha_t / weight.sum()))
     last = np.log(FAR_OUT * (1 + weight.sum()) * (1 + compensator.eta) / tau.min())
@@ -395,16 +400,16 @@ def link_loop(
 ) -> Loop:
     """Returns the loop of `unstable_roots` as quasi-polynomials, for margins, curves and the roots themselves.
 
-    It is meant for few flows: the degree is the number of flows plus one, and delays and their poles should not differ
-    by many decades. `unstable_roots` has no such limits.
+    Use this function for few flows: the degree is the number of flows plus one. Delays, and also poles, should not
+    differ by many orders of magnitude. `unstable_roots` has no such limits.
 
     Args:
         delays: round-trip times of the flows that the link limits, s.
         shares: fractions of the link's capacity that these flows use.
         compensator: compensator without the gain.
         alpha: gain.
-        averaged: True if receivers average prices over a round trip (section VI), a factor `1/(1 + s tau)` that (13)
-            leaves out.
+        averaged: True if receivers average prices over a round trip (section VI), which adds a factor `1/(1 + s tau)`
+            to (13).
 
     Raises:
         ParameterError: as for `unstable_roots`.
@@ -462,8 +467,8 @@ def boundary(phi: ArrayLike, scale: float, share: float = 1.0, *, averaged: bool
 def network_roots(point: FixedPoint, delays: ArrayLike, law: Parameters) -> Ints:
     """Returns the number of unstable roots of each link of a network: all 0 if the equilibrium is stable.
 
-    If links are ordered by price, they depend only on flows of their own price and of larger prices. So the network's
-    equations are triangular, and the roots of the network are those of its links.
+    Each link depends only on flows that observe its price or a larger price. Ordered by price, the equations of the
+    network are therefore triangular, and its roots are the roots of its links.
 
     Args:
         point: equilibrium of the network.

@@ -3,8 +3,8 @@
     x_i(n) = x_i(n - D_i) + alpha_i - beta_i eta_i(n) x_i(n - D_i)                   (61, 79)
     eta_i(n) = max over the links j of the path of p_j(n - backward delay from j)    (62)
 
-and `p_j` a function of the load of link `j`. Rates are in any common unit; so is `alpha`, per step. At equilibrium, `p`
-is the price of the bottleneck and `slope` its derivative by the load, `p'`.
+`p_j` is a function of the load of link `j`. Rates are in any common unit, and `alpha` is in this unit per step. At
+equilibrium, `p` is the price of the bottleneck, and `slope` is `p'`, the derivative of this price by the load.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from levelflow.theory.networks.paths import Paths, Run, run
 from levelflow.theory.stability.conditions import Condition, between
 from levelflow.theory.validate import explained, read_each, read_number, read_numbers, whole
 
-#: Initial points on the half circle per unit of the sum of delays, largest phase change between two points in rad,
-#: and limit on bisections between two points.
+#: Number of initial points on the half circle per unit of the sum of delays; largest phase change between two points,
+#: rad; largest number of bisections between two points.
 POINTS, TURN, HALVINGS = 4, 1.0, 40
-#: Distance from the unit circle below which poles count as on it.
+#: Distance from the unit circle below which a pole counts as a pole on the circle.
 NEAREST = 1e-6
 #: Exponent of the largest power of 2 that is tried as equilibrium load.
 LARGEST = 1000
@@ -34,7 +34,8 @@ def sender(reference: Floats, price: Floats, alpha: Floats | float, beta: Floats
 
     Args:
         reference: rate one round trip ago.
-        price: largest price of the path at `reference`; minus infinity without load, so that `alpha` is added.
+        price: largest price of the path at `reference`. Without load it is minus infinity, and the rate grows by
+            `alpha`.
         alpha: rate added per step.
         beta: gain.
     """
@@ -143,10 +144,11 @@ def symmetric(rates: ArrayLike, beta: ArrayLike, price: float, slope: float) -> 
 
 @explained
 def theorem_7(flows: int, rate: float, beta: float, price: float, slope: float) -> Condition:
-    """Returns True if identical flows on one link are stable: without delay, and by corollary 3 with any (eq 66-67).
+    """Returns the stability condition of identical flows on one link (eq 66-67).
 
-    The eigenvalues of the Jacobian are 1 minus these values: `beta p` for differences between flows, if there are two
-    or more, and `beta p + beta N x p'` for their sum. So the condition is also necessary.
+    The condition is for flows without delay, and by corollary 3 for any delay. The eigenvalues of the Jacobian are 1
+    minus these values: `beta p` for differences between flows, if there are two or more, and `beta p + beta N x p'` for
+    their sum. So the condition is also necessary.
 
     Args:
         flows: number of flows.
@@ -162,10 +164,10 @@ def theorem_7(flows: int, rate: float, beta: float, price: float, slope: float) 
 
 @explained
 def theorem_8(rates: ArrayLike, beta: ArrayLike, price: float, slope: float) -> Condition:
-    """Returns True if flows with different gains are proven to be stable under any delays (eq 80).
+    """Returns a sufficient condition for flows with different gains to be stable under any delays (eq 80).
 
-    The condition is sufficient where price and slope are above 0: the values `beta_i (p + p' sum_k x_k)` are row sums
-    of a positive matrix that is similar to `1 - A`, whose eigenvalues are real and above 0.
+    The condition is sufficient if price and slope are above 0. The values `beta_i (p + p' sum_k x_k)` are row sums of a
+    positive matrix that is similar to `1 - A`, whose eigenvalues are real and above 0.
     """
     rate = _rates(rates)
     return between(read_each("beta", beta, rate.size) * (price + slope * rate.sum()))
@@ -173,10 +175,10 @@ def theorem_8(rates: ArrayLike, beta: ArrayLike, price: float, slope: float) -> 
 
 @explained
 def unstable_roots(delays: ArrayLike, rates: ArrayLike, beta: ArrayLike, price: float, slope: float) -> int:
-    """Returns the number of characteristic roots of flows on one link outside the unit circle; 0 if it is stable.
+    """Returns the number of characteristic roots of flows on one link outside the unit circle; 0 if stable.
 
-    The split of the round trip into forward and backward delay has no effect. With `c_i = 1 - beta_i p` and
-    `b_i = beta_i x_i p'`, the roots are those of
+    The split of the round trip into forward and backward delay has no effect. With `c_i = 1 - beta_i p` and `b_i =
+    beta_i x_i p'`, the roots are those of
 
         prod_i (z^D_i - c_i) H(z) = 0,   H(z) = 1 + sum_i b_i / (z^D_i - c_i)
 
@@ -197,7 +199,7 @@ def unstable_roots(delays: ArrayLike, rates: ArrayLike, beta: ArrayLike, price: 
         terms = felt / (np.exp(1j * angles[:, None] * lags) - kept)
         return np.asarray(1 + terms.sum(axis=1))
 
-    # Spacing of points resolves poles farther from the circle than this spacing, and high powers of z.
+    # The spacing of points resolves high powers of z, and poles farther from the circle than one spacing.
     apart = float(np.min(np.abs(1 - np.abs(kept) ** (1 / lags)), initial=np.pi / (POINTS * lags.sum())))
     if apart < NEAREST:
         raise ParameterError("these numbers are not allowed; needs roots that are not on the unit circle")
