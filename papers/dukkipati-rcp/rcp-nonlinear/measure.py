@@ -32,7 +32,7 @@ OTHERS = {
 
 
 def portraits():
-    """Rate over C, and queue over C d0, by time, pair of gains and start."""
+    """Rate divided by C, and queue divided by C d0, by time, pair of gains and start."""
     alpha, beta = (np.array(gains)[:, None] for gains in zip(*PORTRAITS.values(), strict=True))
     gamma, queue = np.array(rcp.STARTS).T
     start = gamma * LINK.capacity, queue * LINK.capacity * LINK.d0

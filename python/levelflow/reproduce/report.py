@@ -224,7 +224,7 @@ def _measured(outcome: Outcome, unit: Unit) -> str:
 
 
 def _beside(outcome: Outcome, unit: Unit) -> str:
-    """Returns other measurements of the check: by the simulator (after a network), and by the other tier."""
+    """Returns other measurements of a check: of the simulator if a network was measured, and of the other tier."""
     others = [("simulator", outcome.beside)]
     if outcome.other:
         others.append((f"{outcome.other.tier} tier", outcome.other))

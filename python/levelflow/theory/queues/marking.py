@@ -192,7 +192,7 @@ def mm1b_loss(load: ArrayLike, places: ArrayLike) -> Floats:
     """Returns the loss rate of an M/M/1/b queue, `(1-u) u^b / (1-u^{b+1})`, or `1/(b+1)` at `u = 1`.
 
     Args:
-        load: `u`, offered load over the capacity. The utilisation is `u (1 - loss)`.
+        load: `u`, offered load divided by the capacity. The utilisation is `u (1 - loss)`.
         places: `b`, including the packet in transmission.
 
     Raises:
