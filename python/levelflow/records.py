@@ -68,7 +68,7 @@ class Counters(TypedDict):
 
 
 class Difference(TypedDict):
-    """Header or state that differs from the logged one."""
+    """Header or state that differs from the log."""
 
     instance: int
     """Number of the instance."""
@@ -197,13 +197,13 @@ class InstanceReport(TypedDict):
     calls: int
     """Calls of the law."""
     headers: int
-    """Headers equal to those logged."""
+    """Headers equal to the logged headers."""
     instance: int
     """Number of the instance."""
     law: str
     """Name of its law."""
     params: dict[str, str]
-    """Parameters, as scenarios write them."""
+    """Parameters in the notation of scenarios."""
     role: str
     """Role: sender, router or receiver."""
     span_s: float
@@ -211,9 +211,9 @@ class InstanceReport(TypedDict):
     start: str
     """Inputs at the start, other than parameters."""
     state: str
-    """All variables at the end."""
+    """Values of all variables at the end."""
     states: int
-    """Digests of states equal to those logged."""
+    """Digests of states equal to the logged digests."""
 
 
 class LawRecord(TypedDict):
@@ -442,7 +442,7 @@ class Replay(TypedDict):
     """Result of a replay."""
 
     difference: Difference | None
-    """First difference; nothing after it was replayed."""
+    """First difference. The replay ends there."""
     instances: list[InstanceReport]
     """Senders, routers and receivers, in the order of their numbers."""
     records: int
