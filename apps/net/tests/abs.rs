@@ -223,8 +223,8 @@ fn the_limit_comes_back_after_kill_9() {
 }
 
 #[test]
-fn a_dry_run_changes_nothing_and_says_what_it_would() {
-    needs_root!("a_dry_run_changes_nothing_and_says_what_it_would");
+fn a_dry_run_changes_nothing_and_prints_the_changes() {
+    needs_root!("a_dry_run_changes_nothing_and_prints_the_changes");
     let namespace = namespace(TBF);
     let before = tc(&namespace);
     send(&namespace, 200); // the queue drops most packets
@@ -254,8 +254,8 @@ fn a_dry_run_changes_nothing_and_says_what_it_would() {
 
 #[test]
 #[expect(clippy::too_many_lines, reason = "a table of cases")]
-fn what_cannot_be_is_refused_in_one_line() {
-    needs_root!("what_cannot_be_is_refused_in_one_line");
+fn impossible_settings_are_rejected_in_one_line() {
+    needs_root!("impossible_settings_are_rejected_in_one_line");
     let namespace = namespace(TBF);
     let before = tc(&namespace);
     for (args, says) in [

@@ -77,8 +77,8 @@ fn a_full_line_with_overhead_is_used_to_all_of_it() {
 }
 
 #[test]
-fn what_does_not_fit_the_line_is_said() {
-    needs_root!("what_does_not_fit_the_line_is_said");
+fn settings_that_do_not_fit_the_line_are_reported() {
+    needs_root!("settings_that_do_not_fit_the_line_are_reported");
     let large = "qdisc replace dev lf0 root handle 1: tbf rate 10mbit burst 100kb limit 300000";
     for (queue, args, says) in [
         (

@@ -70,9 +70,9 @@ fn short_run(namespace: &Namespace) -> Output {
 // that reuses the name. Changing a limit drops no queued packet. The simulator's algorithm code makes the decisions.
 // With `a_limit_changes_and_no_packet_is_lost`, `a_log_done_again_decides_the_same`.
 #[test]
-fn a_namespace_that_vanishes_takes_what_was_to_be_restored_with_it() {
-    const NAME: &str = "a_namespace_that_vanishes_takes_what_was_to_be_restored_with_it";
-    needs_root!("a_namespace_that_vanishes_takes_what_was_to_be_restored_with_it");
+fn a_vanished_namespace_needs_no_restore() {
+    const NAME: &str = "a_vanished_namespace_needs_no_restore";
+    needs_root!("a_vanished_namespace_needs_no_restore");
     if std::env::var_os("ALONE").is_none() {
         // In a separate process namespace, the test may inspect every process.
         let mut alone = Command::new("unshare");
@@ -109,8 +109,8 @@ fn a_namespace_that_vanishes_takes_what_was_to_be_restored_with_it() {
 }
 
 #[test]
-fn who_sees_other_processes_restores_what_a_killed_one_left() {
-    needs_root!("who_sees_other_processes_restores_what_a_killed_one_left");
+fn limits_of_a_killed_process_are_restored_by_the_next() {
+    needs_root!("limits_of_a_killed_process_are_restored_by_the_next");
     let namespace = namespace();
     let left = killed(&namespace);
     let mut container = Command::new("unshare");

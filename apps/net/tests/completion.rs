@@ -32,7 +32,7 @@ fn bash_completes_commands_and_options() {
 }
 
 #[test]
-fn the_version_says_whether_the_kernel_router_is_in_the_build() {
+fn the_version_names_the_kernel_router() {
     let done = Command::new(env!("CARGO_BIN_EXE_levelflow-net"))
         .arg("--version")
         .output()

@@ -56,8 +56,8 @@ fn good() -> Vec<u8> {
 }
 
 #[test]
-fn a_kernel_router_lets_what_is_broken_pass_untouched() {
-    needs_kernel!("a_kernel_router_lets_what_is_broken_pass_untouched");
+fn a_kernel_router_forwards_malformed_packets_unchanged() {
+    needs_kernel!("a_kernel_router_forwards_malformed_packets_unchanged");
     let hosts = Hosts::joined();
     let mut router = hosts.router();
     let server = hosts.server();

@@ -93,7 +93,7 @@ fn number(value: &Value, key: &str) -> f64 {
 }
 
 #[test]
-fn flows_share_what_the_router_says() {
+fn flows_share_the_rate_of_the_router() {
     std::thread::scope(|scope| {
         let cases = [("jetmax", "127.0.0.1"), ("jetmax", "[::1]"), ("rcp", "127.0.0.1")];
         let runs = cases.map(|(law, host)| scope.spawn(move || shared(law, host)));
@@ -178,7 +178,7 @@ fn short_flows_arrive_at_random_and_complete() {
 }
 
 #[test]
-fn a_receiver_counts_what_was_sent_and_ends_with_its_flows() {
+fn a_receiver_counts_all_packets_and_ends_with_its_flows() {
     let (mut recv, at, out) = recv("127.0.0.1", &["--flows", "2"]);
     let end = send(
         &at,
@@ -249,7 +249,7 @@ fn a_sender_without_acks_sends_at_its_rate() {
 }
 
 #[test]
-fn a_sender_says_who_is_missing() {
+fn a_sender_names_the_missing_receiver_or_router() {
     let nobody = finish(&["send", "127.0.0.1:9", "--time", "2500 ms", "--quiet"]);
     let text = String::from_utf8_lossy(&nobody.stderr);
     assert!(
@@ -302,7 +302,7 @@ fn packets_leave_on_time() {
 }
 
 #[test]
-fn what_a_law_was_told_can_be_done_again() {
+fn the_inputs_of_a_law_can_be_replayed() {
     let (_recv, at, _out) = recv("127.0.0.1", &[]);
     let (_relay, at) = relay("127.0.0.1", &at, "jetmax", "10 Mb/s");
     let dir = tempfile::tempdir().unwrap();

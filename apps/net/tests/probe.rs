@@ -131,7 +131,7 @@ fn a_far_end_on_ipv6_needs_no_privileges() {
 }
 
 #[test]
-fn what_cannot_be_measured_is_said_in_a_line() {
+fn unmeasurable_lines_are_reported_in_one_line() {
     let folder = tempfile::tempdir().unwrap();
     let there = folder.path().join("there.toml");
     std::fs::write(&there, "mine").unwrap();

@@ -203,8 +203,8 @@ fn dualpi2_keeps_the_queue_of_prague_short_and_marks_instead_of_dropping() {
 }
 
 #[test]
-fn told_to_stop_it_completes_its_files() {
-    needs_root!("told_to_stop_it_completes_its_files");
+fn a_stopped_testbed_completes_its_files() {
+    needs_root!("a_stopped_testbed_completes_its_files");
     let _alone = ALONE.lock();
     let dir = tempfile::tempdir().unwrap();
     let child = testbed(dir.path(), &["--set", "duration=60 s"]).spawn().unwrap();
@@ -283,7 +283,7 @@ fn each_law_has_a_row_and_a_result_of_its_own() {
 }
 
 #[test]
-fn what_it_cannot_run_is_one_line_and_leaves_nothing() {
+fn impossible_scenarios_get_one_line_and_leave_no_files() {
     let dir = tempfile::tempdir().unwrap();
     for (change, part) in [
         ("flow.x9.law=rcp", "no entry 'x9'; did you mean 'x2'?"),

@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_changes_more_than_the_limit_is_noticed() {
+    fn a_change_beyond_the_limit_is_detected() {
         // Parameters begin at byte 4, after the header of the attribute.
         let other = |at: usize, value: u32| {
             let mut bytes = bucket();

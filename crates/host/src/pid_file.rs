@@ -332,7 +332,7 @@ mod tests {
     }
 
     #[test]
-    fn places_of_one_directory_do_not_meet() {
+    fn pid_files_of_one_directory_are_independent() {
         let directory = tempfile::tempdir().unwrap();
         let pid_file = |place| PidFile::in_directory(directory.path(), ROUTER, place);
         let (_one, _two) = (pid_file("eth0").unwrap(), pid_file("127.0.0.1:9000").unwrap());

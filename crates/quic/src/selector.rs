@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_router_that_acks_is_believed_at_once() {
+    fn the_first_router_that_acks_is_used_at_once() {
         let mut selector = ControllerSelector::new();
         selector.on_ack(at(0), false);
         assert_eq!(selector.control(), Control::Standard);
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_router_that_went_away_must_ack_for_a_second_to_be_believed_again() {
+    fn a_returned_router_must_ack_for_a_second() {
         let mut selector = ControllerSelector::new();
         selector.on_ack(at(0), true);
         for ms in (100..1000).step_by(100) {
@@ -210,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_lost_under_the_standard_controller_does_not_count_against_the_law() {
+    fn losses_under_the_standard_controller_do_not_count_against_the_law() {
         let mut selector = ControllerSelector::new();
         lose(&mut selector, 0..5, 20);
         selector.on_ack(at(5000), true);

@@ -170,7 +170,7 @@ mod tests {
 
         /// Verifies that datagrams of the overflow come out in order and once, as far as they fit.
         #[test]
-        fn what_was_spilled_comes_out_once(
+        fn spilled_datagrams_are_delivered_once(
             lengths in prop::collection::vec(1_usize..300, 0..20),
             rooms in prop::collection::vec(0_usize..300, 1..5),
             metas in 1_usize..5,

@@ -152,7 +152,7 @@ async fn a_client_whose_key_is_not_admitted_gets_no_connection() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn what_the_law_of_a_connection_was_told_can_be_done_again() {
+async fn the_inputs_of_a_connection_can_be_replayed() {
     let folder = tempfile::tempdir().unwrap();
     let place = sink();
     for law in explicit_laws().map(|law| law.name) {

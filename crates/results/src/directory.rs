@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn a_run_that_is_killed_leaves_what_was_flushed() {
+    fn a_killed_run_keeps_its_flushed_rows() {
         let dir = tempfile::tempdir().unwrap();
         let mut recording = Recording::new(dir.path(), manifest(), None).unwrap();
         recording.append(&mut recorded(0.1));

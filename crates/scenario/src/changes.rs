@@ -277,7 +277,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_change_does_not_name_stays() {
+    fn a_change_keeps_unnamed_settings() {
         let changes = json!([{ "at": "1 s", "capacity": "5 Mb/s", "delay": "7 ms" }, { "at": "2 s", "loss": "10 %" }]);
         let found = states(changes).unwrap();
         assert_eq!(found[1].capacity, Rate::new(5e6).unwrap());
@@ -299,7 +299,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_say_which_change_and_what_is_allowed() {
+    fn mistakes_name_the_change_and_the_allowed_values() {
         for (changes, words) in [
             (
                 json!([{ "at": "2 s", "loss": 0 }, { "at": "2 s", "loss": 0 }]),

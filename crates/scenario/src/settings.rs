@@ -74,7 +74,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_set_is_read_as_in_a_scenario() {
+    fn options_parse_as_in_a_scenario() {
         let sets = |text: &[&str]| text.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>();
         let same = params("jetmax", &sets(&["tau=0.5", "interval=30 ms", "clamp_n=true"])).unwrap();
         assert_ne!(same, params("jetmax", &[]).unwrap());

@@ -260,7 +260,7 @@ mod tests {
     use levelflow_laws::AnyHeader;
 
     #[test]
-    fn a_label_keeps_what_was_put_on_it() {
+    fn a_label_returns_its_fields() {
         for kind in [Kind::Data, Kind::Syn, Kind::Fin, Kind::Ack] {
             let mut plain = Label::of(kind, 0);
             assert!(!plain.mark() && !plain.is_marked() && !plain.is_ack() && plain.kind() == kind);
@@ -291,7 +291,7 @@ mod tests {
     }
 
     // **Invariant** (The engine): a packet of any law is 64 bytes, one cache line. With
-    // `a_label_keeps_what_was_put_on_it`.
+    // `a_label_returns_its_fields`.
     #[test]
     fn a_packet_of_any_law_fits_a_cache_line() {
         assert!(

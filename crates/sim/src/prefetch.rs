@@ -44,7 +44,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_looks_ahead_only_where_many_are_under_way() {
+    fn prefetch_starts_above_a_number_of_packets_in_flight() {
         let mut line = Ring::default();
         (0..PREFETCH_DISTANCE_PACKETS).for_each(|i| line.push_back(i));
         assert_eq!(ahead(&line, |&i| i), None);

@@ -100,7 +100,7 @@ fn a_change_that_ends_a_transmission_when_it_would_have_ended_is_one_end() {
 // transmission, the pending event becomes stale. With `packets_leave_as_from_the_queue_of_the_data_plane`.
 /// The line is always full, and carries the integral of its capacity through steps, a ramp and an outage.
 #[test]
-fn a_line_carries_what_its_capacity_comes_to() {
+fn a_line_carries_the_integral_of_its_capacity() {
     let changes = "{ at = '4 s', capacity = '2 Mb/s' }, { at = '8 s', capacity = '6 Mb/s', over = '4 s' }, \
                    { at = '14 s', capacity = '0 b/s' }, { at = '15 s', capacity = '20 Mb/s' }";
     let found = over(changes, "buffer = '50 packets'", &flow("x", OVERLOAD, ""));

@@ -50,7 +50,7 @@ fn windows_that_begin_too_large_are_refused_before_the_run() {
 }
 
 #[test]
-fn a_run_that_grows_without_bound_ends_and_says_what_grows() {
+fn a_run_that_grows_without_bound_ends_and_names_what_grows() {
     let queue = "queue = { red = { ecn = true } }";
     let flow = "law = { ks = { signal = \"both\", beta = 0.35, delay = 14902.0 } }";
     for (buffer, flow) in [(queue, flow), ("", "law = { cbr = { rate = \"10 Gb/s\" } }")] {

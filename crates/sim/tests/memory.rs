@@ -63,7 +63,7 @@ fn ports_that_do_not_conflict_do_what_they_do_alone() {
 }
 
 #[test]
-fn a_conflict_is_divided_by_capacity_among_those_who_want_more() {
+fn contended_memory_is_divided_by_capacity() {
     let done = run(&scenario(&shared("600 packets"), "1 s"));
     let [first, second, third] = buffers(&done.links, "buffer_packets", 0.0).map(|packets| *packets.last().unwrap());
     // Each link has at least one packet. Fractions of packets are unused; the unused fraction of the third link is not

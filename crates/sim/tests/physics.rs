@@ -167,7 +167,7 @@ fn a_lone_transfer_takes_the_time_of_its_data_and_its_handshake() {
 
 /// Host delay before the first link is part of the completion time, but at most half of the round-trip time.
 #[test]
-fn round_trips_are_what_the_scenario_says() {
+fn round_trip_times_match_the_scenario() {
     let rtt = lone_transfer("1 packet", "").summary.flows[0].rtt_s.clone().unwrap();
     // The handshake sends two packets of 40 B. The round-trip time of the handshake is twice the mean of both
     // round-trip times, less the round-trip time of the data.
@@ -183,7 +183,7 @@ fn jetmax(links: &str, flows: &str) -> Run {
 }
 
 #[test]
-fn jetmax_fills_the_share_of_a_link_that_it_is_told_to() {
+fn jetmax_fills_its_configured_share_of_a_link() {
     for gamma in [0.5, 0.9, 1.0] {
         let link = format!(
             "link = [{{ from = \"A\", to = \"B\", capacity = \"10 Mb/s\", delay = \"10 ms\", duplex = true, \

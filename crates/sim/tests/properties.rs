@@ -285,7 +285,7 @@ proptest! {
     /// A run that is interrupted after random numbers of events and random times conserves packets at each
     /// interruption, and gives the same results.
     #[test]
-    fn books_balance_at_any_moment(scenario in network(), budgets in prop::collection::vec(20..3000u64, 1..8)) {
+    fn packets_are_conserved_at_any_time(scenario in network(), budgets in prop::collection::vec(20..3000u64, 1..8)) {
         let mut sim = try_start(&scenario).unwrap();
         let mut budgets = budgets.into_iter().cycle();
         let end = Time::ZERO + Duration::from_secs(3);
@@ -379,7 +379,7 @@ proptest! {
 
 /// A window may hold more packets than a host on a real network tracks: 90,000 here.
 #[test]
-fn a_transfer_completes_with_however_many_packets_under_way() {
+fn a_transfer_completes_with_any_number_of_packets_in_flight() {
     let run = crate::common::run(
         r#"
         name = "long and fat"

@@ -96,7 +96,7 @@ fn pi_and_rem_hold_their_target_under_overload() {
 /// RED's signal is the average queue, on which `p_b` depends. The weight is so small that `p_b` changes little from
 /// drop to drop.
 #[test]
-fn red_drops_as_often_as_its_average_says() {
+fn red_drops_at_the_rate_of_its_average() {
     let red = r#"{ red = { min = "10 packets", max = "90 packets", max_p = 0.4, weight = 0.0005 } }"#;
     let run = open_loop(red, "unlimited", 3, 400, &poisson(1150.0));
     let p_a = |average: f64| {

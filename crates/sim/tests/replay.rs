@@ -107,7 +107,7 @@ fn a_log_of_any_law_comes_out_the_same() {
 
 /// Any flipped bit of a header or a digest is found at its record.
 #[test]
-fn a_difference_is_found_and_told() {
+fn a_difference_is_found_and_reported() {
     let log = logged(LAWS.iter().find(|law| law.name == "jetmax").unwrap());
     let mut reader = Reader::new(&log).unwrap();
     let (mut number, mut seen) = (0, 0);
@@ -132,7 +132,7 @@ fn a_difference_is_found_and_told() {
 
 /// The router receives the counts of a data path in the kernel.
 #[test]
-fn what_a_data_path_counted_is_done_again() {
+fn counters_of_a_data_path_are_replayed() {
     let page = Page(Arc::new(Mutex::new(MAGIC.to_vec())));
     let kernel: Vec<&SignallingInfo> = SIGNALLINGS.iter().filter(|own| own.routers.kernel.is_some()).collect();
     for (instance, own) in (0..).zip(kernel.iter().copied()) {
@@ -189,7 +189,7 @@ fn a_log_that_ends_early_is_good_up_to_there() {
 }
 
 #[test]
-fn what_no_law_is_told_is_refused() {
+fn inputs_that_no_law_receives_are_rejected() {
     use levelflow_wire::journal::MAX_RECORD_BYTES;
     let law = LAWS.iter().find(|law| law.name == "emkc").unwrap();
     let values: Vec<f64> = law.params.iter().map(|row| row.default).collect();

@@ -184,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_are_where_the_reference_says() {
+    fn bytes_match_the_reference() {
         let shim = Shim {
             kind: Kind::Ack,
             marked: true,

@@ -57,7 +57,7 @@ fn assert_layout(title: &str, wire: &[u8], fields: &[Field]) {
 }
 
 #[test]
-fn the_shim_is_laid_out_as_the_page_says() {
+fn the_shim_matches_its_page() {
     let shim = Shim {
         kind: Kind::Ack,
         marked: true,

@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_warning_of_several_runs_is_told_once_with_their_number() {
+    fn a_warning_of_several_runs_is_printed_once_with_their_number() {
         let [full, none] = ["full", "none"].map(str::to_owned);
         assert_eq!(tally(&[vec![full.clone()]]), ["full"]);
         let runs = [vec![full.clone(), none.clone()], vec![full], vec![]];

@@ -243,7 +243,7 @@ fn few_flows_fill_their_share_of_the_link_equally_without_a_queue() {
 /// additive increase. The rates vary around equal shares. The bound on Jain's index was chosen after one run with an
 /// index of 0.98.
 #[test]
-fn many_flows_wait_as_long_as_the_paper_says() {
+fn the_delay_of_many_flows_is_that_of_the_paper() {
     let (capacity, back, flows) = (16e6, 0.1, 20);
     let mut link = network(capacity, 100, flows);
     link.run(ms(40_000));

@@ -209,7 +209,7 @@ fn a_sender_rises_when_every_hop_has_allocated_a_rate() {
 }
 
 #[test]
-fn one_update_at_a_time_is_under_way_to_a_hop() {
+fn at_most_one_update_to_a_hop_is_in_flight() {
     let mut desk = Desk::new(&[10e6, 4e6]);
     desk.exchanges(6);
     let acks: Vec<_> = (0..5).map(|_| desk.send(Kind::Data, 2)).collect();
@@ -236,7 +236,7 @@ fn the_end_of_a_flow_frees_its_part_of_every_hop() {
 }
 
 #[test]
-fn the_end_of_a_flow_whose_last_ack_is_under_way_frees_its_part_whatever_the_epoch() {
+fn a_flow_that_ends_before_its_last_ack_frees_its_part_in_any_epoch() {
     for late in [false, true] {
         let mut desk = Desk::new(&[10e6, 4e6, 8e6]);
         desk.exchanges(10);

@@ -110,7 +110,7 @@ fn anywhere(number: u32) -> SocketAddr {
 
 // **Invariant** (The data plane): shims are unauthenticated. No shim makes a QUIC endpoint keep state forever,
 // displaces an active flow, or gives a connection the state of another connection. With `spoofed_data_silence_no_flow`,
-// `a_new_connection_gets_nobody_elses_peer`.
+// `a_new_connection_gets_its_own_peer`.
 #[tokio::test]
 async fn nothing_that_arrives_makes_a_hub_grow() {
     let hub = hub();
@@ -129,7 +129,7 @@ async fn nothing_that_arrives_makes_a_hub_grow() {
 }
 
 #[tokio::test]
-async fn a_new_connection_gets_nobody_elses_peer() {
+async fn a_new_connection_gets_its_own_peer() {
     let hub = hub();
     let mut liar = Other::new("rcp", 1);
     let theirs = hub.register(liar.address(), Some(law_config("rcp")));
@@ -256,7 +256,7 @@ fn acked(others: u32) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn what_is_remembered_of_a_flow_outlives_invented_ones() {
+fn invented_flows_evict_no_real_flow() {
     let alone = acked(0);
     assert_ne!(
         alone[19][2..5],

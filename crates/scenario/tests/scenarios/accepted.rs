@@ -106,7 +106,7 @@ fn a_link_serves_what_its_shaper_or_policer_lets_pass() {
 }
 
 #[test]
-fn what_is_allowed_and_hardly_meant_is_warned_of() {
+fn implausible_values_are_warned_of() {
     let warned = |changes: &[(&str, Value)], said: &str| {
         let warnings = resolve(changes).warnings();
         assert!(warnings.len() == 1 && warnings[0].starts_with(said), "{warnings:?}");

@@ -127,7 +127,7 @@ ack_delay = { every = "often", hold = "never" }
 
 /// A misspelt required key is one mistake. An unrelated name in its place is two.
 #[test]
-fn a_misspelt_key_is_not_missing_too() {
+fn a_misspelt_key_is_not_also_reported_missing() {
     let said = |key: &str| {
         let link = format!("[[link]]\nfrom = 'A'\nto = 'B'\n{key} = '1 Mb/s'\ndelay = '1 ms'");
         let value = Scenario::parse(&format!("name = 'n'\nduration = '1 s'\n{link}")).unwrap();
@@ -137,7 +137,7 @@ fn a_misspelt_key_is_not_missing_too() {
 }
 
 #[test]
-fn what_is_wrong_of_the_run_does_not_hide_what_is_wrong_of_links() {
+fn mistakes_of_the_run_do_not_hide_those_of_links() {
     let text = r#"
 name = "a/b"
 duration = "0 s"

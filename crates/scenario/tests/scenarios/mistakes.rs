@@ -326,7 +326,7 @@ fn a_value_out_of_range_is_printed_once() {
 }
 
 #[test]
-fn messages_say_what_is_needed_and_what_is_there() {
+fn messages_name_the_needed_and_the_given_type() {
     for (key, value, said) in [
         ("/flow", json!({}), "flow: needs a list, not a table"),
         ("/name", json!(3), "name: needs a text in quotes, not 3"),
@@ -395,7 +395,7 @@ fn names_that_differ_in_case_are_the_nearest() {
 }
 
 #[test]
-fn parameters_are_refused_where_nobody_reads_them() {
+fn unused_parameters_are_rejected() {
     refused(
         &[("/link/1/law", json!({ "jetmax": { "tau": 0.5 } }))],
         &["link 2 (B->C), law, jetmax", "\"tau\" is not known here", "gamma"],
