@@ -44,8 +44,8 @@ fn addresses(frame: &[u8]) -> Option<[IpAddr; 2]> {
     })
 }
 
-/// Returns the index of a packet's service class if each flow has a queue. The data of an entry has one class, and its
-/// ACKs have the next class.
+/// Returns the service class of a packet at a port with one queue per flow. Data of flow entry `n` has class `2n`, and
+/// ACKs have class `2n + 1`. `None` if neither address belongs to a flow entry.
 pub fn flow_class(frame: &[u8]) -> Option<usize> {
     let ends = addresses(frame)?;
     let [from, to] = ends.map(entry_at);

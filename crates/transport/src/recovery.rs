@@ -81,7 +81,7 @@ impl<T: Copy> Recovery<T> {
         }
     }
 
-    /// Returns the state of the flow before it sends data with nothing in flight, including the idle time.
+    /// Returns the state of a flow that is about to send after an idle period without packets in flight.
     pub fn restart(&self, now: Time) -> Restart {
         Restart {
             idle: self.left.map_or(Duration::ZERO, |left| now.since(left)),

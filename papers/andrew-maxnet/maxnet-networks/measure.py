@@ -101,7 +101,7 @@ def counterexamples(count, low, high):
 def lemma_1(stable, unstable):
     """Counts counterexamples of lemma 1 among `stable` networks.
 
-    Before this, verifies that some of `unstable` networks with too large gains are unstable.
+    Raises an error unless larger gains make at least one network of `unstable` unstable.
     """
     if not counterexamples(unstable, 1.2, 1.8):
         raise ArithmeticError("larger gains are stable, too, so the count proves nothing")

@@ -35,7 +35,7 @@ def tables(figure):
 
 
 def of(table, names, keys, what):
-    """Utilisation, loss or buffer of the lines that were run: one list per seed, or only one list for a single seed."""
+    """Returns the utilisation, loss or buffer of each simulated row: a list per seed, or a plain list for one seed."""
     lines = [table[key][name] for name in names for key in keys if key in table]
     runs = [[getattr(used, what) for used in run] for run in zip(*(item.each for item in lines), strict=True)]
     return Seeds(runs) if len(runs) > 1 else runs[0]

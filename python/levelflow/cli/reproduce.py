@@ -223,7 +223,7 @@ def _print(figures: list[FigureOutcome], page: Path) -> None:
 
 
 def _print_beside(figures: list[FigureOutcome]) -> None:
-    """Prints the checks measured on a network and in the simulator at the same scale, in the units of the paper."""
+    """Compares results on a real network with those of the simulator at the same scale, in the units of the paper."""
     from rich.console import Console
     from rich.table import Table
 

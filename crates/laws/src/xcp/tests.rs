@@ -85,8 +85,8 @@ fn mix(loads: [u32; 3]) -> [Flow; 3] {
     ]
 }
 
-/// Mean round-trip time `d`, which is also the control interval. For a flow of any rate, the sum of `rtt s / cwnd` over
-/// the packets in one interval is `d`.
+/// Mean round-trip time `d`, which is also the control interval. For packets of size `s`, the sum of `rtt * s / cwnd`
+/// over the packets of a flow in one interval is `d` at any rate.
 const MEAN: f64 = 0.1;
 
 /// Router that receives packets from the test.

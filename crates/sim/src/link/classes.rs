@@ -10,7 +10,7 @@ use crate::id::PacketId;
 use crate::packet::Slab;
 
 impl Served {
-    /// Counts the queueing delay of the packet in service for the packet's class.
+    /// Adds the queueing delay of the packet in service to the statistics of its class.
     pub(super) fn count_class(&mut self) {
         let Some(class) = self.class else { return };
         if self.classes.len() <= class {

@@ -132,7 +132,7 @@ def _router_parameters(network: Network, link: int, law: str) -> dict[str, Value
 
 
 class _Columns:
-    """Columns of a bin, and the age at which each group of flows receives each column."""
+    """Layout of the values stored per time bin, and the delay after which each group of flows receives each value."""
 
     def __init__(self, groups: list[_Group], paths: Paths, marks: bool, links: int) -> None:
         flows, crossings = paths.last.size, paths.link.size

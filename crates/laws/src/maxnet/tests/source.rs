@@ -44,8 +44,8 @@ fn every_flow_converges_to_the_common_demand_curve() {
     }
 }
 
-/// Verifies eq 6. A price change of `dq` multiplies the rate by `e^(-alpha dq/tau)`. Then the logarithm of rate divided
-/// by demand decays with time constant `tau^2/(alpha eta T)`.
+/// Verifies eq 6. A price change of `dq` multiplies the rate by `e^(-alpha dq/tau)`. After the change,
+/// `log(rate/demand)` decays with time constant `tau^2/(alpha eta T)`.
 #[test]
 fn xi_has_the_time_constant_of_eq_6() {
     for (tau, constant) in [(0.029, 0.0531), (0.179, 2.0228)] {
