@@ -55,7 +55,7 @@ pub struct QueueInfo {
     /// Meaning of [`Queue::signal`].
     pub signal: &'static str,
     /// The parameter table. A switch named `ecn` enables marking instead of dropping for ECN-capable packets
-    /// ([`Queue::ecn`]). A parameter named `rate` sets [`Queue::rate`]. A rate of zero is no limit.
+    /// ([`Queue::ecn`]). A parameter named `rate` sets [`Queue::rate`]. A rate of zero means no limit.
     pub params: &'static [ParamSpec],
 }
 
@@ -100,8 +100,8 @@ pub trait Queue: Clone + Debug + PartialEq {
     const OVERFLOW: Overflow = Overflow::Tail;
     /// True if the discipline uses [`on_departure`](Self::on_departure).
     const ACTS_ON_DEPARTURE: bool = false;
-    /// True if the discipline schedules several queues. `levelflow_path::Scheduler` then implements the discipline
-    /// without the methods of this trait that process packets.
+    /// True if the discipline schedules several queues. `levelflow_path::Scheduler` implements these disciplines, and
+    /// ignores the methods of this trait that process packets.
     const SCHEDULES: bool = false;
 
     /// Returns true if ECN-capable packets are marked instead of dropped.
@@ -120,8 +120,8 @@ pub trait Queue: Clone + Debug + PartialEq {
     fn on_arrival(&mut self, _params: &Self::Params, _packet: &Arriving, _draw: f64) -> Verdict {
         Verdict::Pass
     }
-    /// Called before a packet is transmitted. `waited` is the queueing delay of the packet, and `port` is the port
-    /// without this packet.
+    /// Called before a packet is transmitted. `waited` is the queueing delay of the packet. `port` is the state of the
+    /// port without this packet.
     fn on_departure(&mut self, _params: &Self::Params, _now: Time, _waited: Duration, _port: &PortView) -> Verdict {
         Verdict::Pass
     }

@@ -107,9 +107,9 @@ pub trait BufferAlgorithm: Clone + Debug + PartialEq {
     /// Returns the requested limit of the port, in packets, at least 1. A fraction of a packet gives no room for
     /// another packet.
     fn packets(&self) -> f64;
-    /// Called when the granted limit differs from the request. The granted limit is smaller in a full shared
-    /// [memory](memory), and larger at a configured minimum. The algorithm should then stop integrating away from the
-    /// granted limit (anti-windup). Algorithms that follow the printed equations of their papers ignore a smaller
-    /// limit.
+    /// Called when the granted limit differs from the request. The granted limit is smaller if the shared
+    /// [memory](memory) is full, and larger if a configured minimum exceeds the request. The algorithm should then stop
+    /// integrating away from the granted limit (anti-windup). Algorithms that follow the printed equations of their
+    /// papers ignore a smaller limit.
     fn on_grant(&mut self, _params: &Self::Params, _packets: f64) {}
 }

@@ -12,7 +12,7 @@ pub enum DecodeError {
         /// Required bytes.
         need: usize,
     },
-    /// A field holds a value that is not allowed.
+    /// A field has a value that is not allowed.
     Field {
         /// Name of the field.
         name: &'static str,

@@ -68,7 +68,7 @@ impl Sizing {
         if self.packets == 0.0 {
             return largest;
         }
-        // At most rates, this comparison avoids the division below.
+        // For most rates, this comparison avoids the division below.
         let enough = (largest.get() as f64 + 1.0) * self.packets * BYTE;
         if rate.bps() * self.interval.as_ps() as f64 > enough {
             return largest;

@@ -16,7 +16,7 @@ pub struct ParamSpec {
     pub unit: Unit,
     /// Default, in base units: seconds, bit/s, bytes, packets, plain numbers, 0 or 1 for a switch, index of a choice.
     pub default: f64,
-    /// Default of the Linux profile, in base units, if it differs from `default`, the value of the papers.
+    /// Default of the Linux profile, in base units; `None` if it equals `default`, the value of the papers.
     pub linux: Option<f64>,
     /// Smallest and largest allowed value, in base units.
     pub range: (f64, f64),

@@ -54,7 +54,7 @@ pub(crate) use held;
 /// `Variant => Signalling`.
 macro_rules! signals {
     ($($variant:ident => $signals:ty),+ $(,)?) => {
-        /// Signalling that is the enum of all signallings. A network over this type carries packets of any signalling.
+        /// Enum of all signallings, itself a signalling. A network of this type carries packets of any signalling.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub struct AnySignalling;
 
@@ -277,7 +277,7 @@ macro_rules! laws {
     ($($module:ident => $law:ident $($boxed:ident)?),+ $(,)?) => {
         use crate::registry::held;
 
-        /// Law that is the enum of all laws. Any mix of laws can run in one network.
+        /// Enum of all laws, itself a law. Any mix of laws can run in one network of this type.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub struct Any;
 

@@ -8,8 +8,7 @@ use crate::{Arriving, PortInfo, PortView, RouterLaw};
 /// Slots of the sliding window, one per control interval.
 const WINDOW_SLOTS: usize = 20;
 
-/// Counters of one control interval. They have 32 bits, because the enum of all routers is as large as its largest
-/// variant.
+/// Counters of one control interval. The counters have 32 bits, which keeps the enum of all routers small.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Slot {
     /// Length of the control interval, at least 1, in nanoseconds.
@@ -57,8 +56,8 @@ impl Router {
         params.eta * own - own / params.delta * (delay - params.delay_target).max(0.0)
     }
 
-    /// Returns the fraction of packets that signal accelerate (eq 2). Each of these packets causes two packets. The
-    /// next rate is therefore the current rate times twice this fraction.
+    /// Returns the fraction `f` of packets that signal accelerate (eq 2). After the ACK of such a packet, the sender
+    /// sends two packets. After any other ACK, it sends none. The next rate is therefore `2 f` times the current rate.
     pub(super) fn fraction(&self, params: &RouterParams) -> f64 {
         let target = self.target_rate(params);
         if target >= 2.0 * self.departures {

@@ -15,7 +15,7 @@ const MOST_OF_FLIGHT: f64 = 2.0;
 pub struct Sender {
     /// Window `w_abc`, packets. It reacts to ABC routers.
     pub(super) window: f64,
-    /// Window `w_cubic`. It reacts to losses and marks, at bottlenecks without ABC.
+    /// Window `w_cubic`. It reacts to the losses and marks that bottlenecks without ABC cause.
     pub(super) cubic: TcpSender<CubicState>,
 }
 

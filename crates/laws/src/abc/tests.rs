@@ -86,7 +86,7 @@ fn a_changed_capacity_counts_at_once() {
     close(router.fraction(&params.routers), 1.0, 0.0);
 }
 
-/// Verifies algorithm 1: the given fraction of packets accelerates, within the number of saved tokens.
+/// Verifies algorithm 1. The number of accelerating packets differs from the expected number by at most `tokens`.
 #[test]
 fn the_bucket_lets_the_share_of_packets_accelerate() {
     let params = params(&[]);
@@ -260,7 +260,7 @@ fn the_delay_of_many_flows_is_that_of_the_paper() {
     assert!(jain > 0.95, "{jain} of {rates:?}");
 }
 
-/// Verifies that the rate follows a capacity step by a factor of 2, up or down, within five round trips.
+/// Verifies that the rate converges within five round trips after the capacity has doubled or halved.
 #[test]
 fn a_step_of_the_capacity_is_followed_within_five_round_trips() {
     let mut link = network(20e6, 100, 2);

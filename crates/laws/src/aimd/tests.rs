@@ -23,7 +23,7 @@ fn with(changes: &[(&str, f64)]) -> Result<Params, ParamError> {
     Params::read(&values)
 }
 
-/// Sender in steps of one round-trip time. In each step, all packets are acknowledged or lost.
+/// Simulated sender. A step is one round-trip time. In a step, all packets are acknowledged or lost.
 struct Flow {
     params: Params,
     sender: Sender,

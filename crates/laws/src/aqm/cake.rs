@@ -1,7 +1,7 @@
 //! CAKE-like shaper with a queue per flow and fairness between hosts. It is not the CAKE of Linux.
 //!
 //! Source: T. Høiland-Jørgensen, D. Täht, J. Morton, "Piece of CAKE: a comprehensive queue management solution for home
-//! gateways" (LANMAN 2018); `sch_cake` of Linux. Implemented parts:
+//! gateways" (LANMAN 2018); `sch_cake` of Linux. Implemented features:
 //!
 //! - the shaper without bursts (section III-A): after a packet of `s` bytes, the next packet leaves `s / rate` later;
 //! - flow queues of `sch_fq_codel` with an eight-way set-associative hash (III-B): two flows share a queue only if all
@@ -9,12 +9,12 @@
 //! - fairness between hosts (III-B): the quantum of a flow is divided by the number of active flows of its source
 //!   (`isolation = "sources"`) or of its destination (`"destinations"`), or by the larger of the two numbers
 //!   (`"triple"`);
-//! - CoDel per queue, as in [`fq_codel`](super::fq_codel), with a target of at least one and a half packets of 1514
-//!   bytes at `rate`;
-//! - overflow that drops from the head of the longest queue.
+//! - CoDel per queue, as in [`fq_codel`](super::fq_codel), with a target of at least the transmission time of 1.5
+//!   packets of 1514 bytes at `rate`;
+//! - drops from the head of the longest queue when the buffer is full.
 //!
-//! Parts that are not implemented: `DiffServ` classes (III-C), the ACK filter (III-D), framing overhead, BLUE (COBALT)
-//! and NAT look-up. The page on CAKE in `docs/concepts` measures the differences from the code of Linux.
+//! Features that are not implemented: `DiffServ` classes (III-C), the ACK filter (III-D), framing overhead, BLUE
+//! (COBALT) and NAT look-up. The page on CAKE in `docs/concepts` measures the differences from the code of Linux.
 
 use levelflow_units::{Bytes, Duration, Rate};
 
@@ -32,7 +32,7 @@ choices! {
         Sources = "sources",
         /// Destinations, and then the flows of each destination (`dual-dsthost`); for the downstream of a home network.
         Destinations = "destinations",
-        /// Sources and destinations. A host gains no bandwidth by more flows if these flows have different peers.
+        /// Sources and destinations. A host gains no bandwidth by opening more flows to different peers.
         Triple = "triple",
     }
 }
@@ -78,13 +78,13 @@ pub const SET_ASSOCIATIVITY: u32 = 8;
 /// Packet size for the lower bound of the target, in bytes.
 const MAX_PACKET_BYTES: f64 = 1514.0;
 
-/// Returns the target, raised to at least the transmission time of one and a half packets.
+/// Returns the larger of `target` and the transmission time of one and a half packets.
 fn late(target: Duration, rate: Rate) -> Duration {
     let slow = Duration::from_secs_f64(1.5 * MAX_PACKET_BYTES * 8.0 / rate.bps());
     target.max(slow.filter(|_| rate > Rate::ZERO).unwrap_or(Duration::ZERO))
 }
 
-/// CAKE-like shaper at one port. The scheduler has the queues.
+/// CAKE-like shaper at one port. Its queues are in `levelflow_path::Scheduler`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Cake;
 

@@ -2,22 +2,22 @@
 //!
 //! Source: RFC 8289 (K. Nichols, V. Jacobson, A. McGregor, J. Iyengar, 2018), sections 5.5 and 5.6.
 //!
-//! A packet is late under two conditions: its queueing delay is at least `target`, and the backlog after it exceeds one
-//! packet of the largest size. When all packets of an `interval` were late, the next packet to be transmitted is
-//! dropped. The next drop is due at
+//! A packet is *late* if its queueing delay is at least `target` and the backlog behind it exceeds the largest packet
+//! size. When all packets of an `interval` were late, the next packet to be transmitted is dropped. The next drop is
+//! due at
 //!
 //! ```text
 //! t <- t + interval / sqrt(count)
 //! ```
 //!
 //! where `t` is the due time of the last drop. `count` starts at 1 and grows by one per drop. The first packet that is
-//! not late ends the dropping state. If dropping resumes within 16 intervals of the due time of the next drop, `count`
-//! does not restart at 1. It restarts at the increase of `count` in the last dropping state.
+//! not late ends the dropping state. The due time of the next drop is kept. If dropping resumes within 16 intervals
+//! after this time, `count` does not restart at 1. It restarts at the increase of `count` in the last dropping state.
 //!
 //! Interpretations of the source:
 //! - Packets are dropped, as in the code of the RFC. With `ecn = true`, packets are marked, as in FQ-CoDel (RFC 8290).
 //! - The code of the RFC drops several packets in a loop. Here, each drop is a separate call at the same time.
-//! - The largest size is the size of the largest packet so far.
+//! - The largest packet size is the size of the largest packet so far.
 
 use levelflow_units::{Bytes, Duration, Time};
 
@@ -112,7 +112,7 @@ impl Queue for Codel {
 }
 
 impl Codel {
-    /// Updates the largest packet size of the port with a packet of another queue.
+    /// Updates the largest packet size of the port. `size` is the size of a packet in another queue.
     pub fn expect(&mut self, size: Bytes) {
         self.largest = self.largest.max(size);
     }

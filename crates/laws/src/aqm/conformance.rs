@@ -176,7 +176,7 @@ fn drive<Q: Queue>((queue, now): &mut (Q, Time), params: &Q::Params, inputs: &[I
 }
 
 /// Verifies the signal at the ends of parameter ranges. One parameter is at an end of its range, and the other
-/// parameters have their defaults. A port is slow, fast, or has capacity zero.
+/// parameters have their defaults. Ports have a low capacity, a high capacity, or capacity zero.
 pub fn corners<Q: Queue>() {
     let extremes = (0..Q::INFO.params.len()).flat_map(|row| {
         let (low, high) = Q::INFO.params[row].range;

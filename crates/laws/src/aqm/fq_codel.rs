@@ -6,7 +6,8 @@
 //! queues, with a deficit of `quantum` bytes. Deficit round robin serves new queues before old queues:
 //!
 //! - A queue that has used its deficit gets another `quantum`, and moves to the end of the old queues.
-//! - A new queue that becomes empty moves to the old queues. It can be new again only after its turn.
+//! - A new queue that becomes empty moves to the old queues. It can become a new queue again only after it has left the
+//!   old queues.
 //! - An old queue that becomes empty leaves the list.
 //!
 //! Each queue has its own [`codel`](super::codel) state.
@@ -17,7 +18,7 @@
 //! The queues are in `levelflow_path::Scheduler`. The simulator and the data plane run this scheduler.
 //!
 //! Interpretations of the source:
-//! - CoDel drops packets if the backlog exceeds one packet of the largest size. As in Linux, this condition uses the
+//! - CoDel drops packets only if the backlog exceeds the largest packet size. As in Linux, this condition uses the
 //!   backlog of all queues. RFC 8289 has only one queue.
 //! - Packets dropped by overflow increase `count` of CoDel, as in Linux.
 //! - `memory` is in bytes on the wire. Linux counts the size of its buffers instead.
@@ -62,7 +63,7 @@ parameters! {
     }
 }
 
-/// FQ-CoDel at one port. The scheduler has the queues.
+/// FQ-CoDel at one port. Its queues are in `levelflow_path::Scheduler`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FqCodel;
 

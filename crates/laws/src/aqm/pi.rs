@@ -9,9 +9,9 @@
 //! p <- p + a (q - q_ref) - b (q' - q_ref),  kept between 0 and 1
 //! ```
 //!
-//! Each arriving packet is marked with probability `p`. The update is `C(s) = K (1 + s/z) / s`, sampled every `T` by
-//! the trapezoidal rule: `a = K/z + K T/2` and `b = K/z - K T/2`. The paper computes `K` and `z` from capacity, number
-//! of flows and round-trip time.
+//! Each arriving packet is marked with probability `p`. The update approximates the controller `C(s) = K (1 + s/z) /
+//! s`, where `s` is the Laplace variable. For the sampling interval `T`, the trapezoidal rule gives `a = K/z + K T/2`
+//! and `b = K/z - K T/2`. The paper computes `K` and `z` from capacity, number of flows and round-trip time.
 //!
 //! Interpretations of the source:
 //! - Gains and interval are from the paper. They are designed for 3750 packets/s, at least 60 flows and round-trip

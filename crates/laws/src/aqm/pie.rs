@@ -9,12 +9,13 @@
 //! p <- p + s (alpha (d - target) + beta (d - d')),  kept between 0 and 1
 //! ```
 //!
-//! `s` grows with `p`, from 1/2048 to 1. Each arriving packet is dropped with probability `p`. Under any of these
-//! conditions, it is not dropped:
+//! The scale `s` grows with `p`, from 1/2048 to 1. Each arriving packet is dropped with probability `p`. A packet is
+//! not dropped if any of these conditions is true:
 //!
 //! - The last delay was below half of the target, and `p` is below 0.2.
 //! - The backlog is at most two packets.
-//! - A burst is in progress. After an interval without drops and delay, a burst may take the time `burst`.
+//! - The burst allowance is above zero. The allowance is `burst` while `p = 0` and `d` and `d'` are below half of the
+//!   target. Otherwise it decreases with time.
 //!
 //! Interpretations of the source:
 //! - `d` is the queue without the packet in service, divided by the capacity. The RFC estimates the departure rate
@@ -71,7 +72,7 @@ pub struct Pie {
     probability: f64,
     /// Last queueing delay, `qdelay_old_`, seconds.
     delay: f64,
-    /// Remaining time of a burst, `burst_allowance_`.
+    /// Burst allowance, `burst_allowance_`: remaining time without drops.
     allowance: Duration,
     /// Sum of the probabilities since the last drop.
     accumulated: f64,
@@ -157,8 +158,8 @@ impl Queue for Pie {
     }
 }
 
-/// Limit on the increase per update of a probability of at least 0.1. Also the additional increase at delays above
-/// `LONG_DELAY_S`.
+/// Largest increase of a probability of at least 0.1 in one update. Each update at a delay above `LONG_DELAY_S` also
+/// adds this value.
 const LARGEST_STEP: f64 = 0.02;
 const LONG_DELAY_S: f64 = 0.25;
 /// Factor on the probability in each interval without a queue.
@@ -185,7 +186,8 @@ impl Pie {
         quiet || queue <= self.largest + self.largest
     }
 
-    /// Decides on a drop at random. The distance between drops is bounded (section 5.4).
+    /// Returns the random decision to drop a packet. The sum of the probabilities between two drops is bounded (section
+    /// 5.4).
     fn drops(&mut self, draw: f64) -> bool {
         if self.probability == 0.0 {
             self.accumulated = 0.0;

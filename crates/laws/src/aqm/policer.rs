@@ -4,7 +4,8 @@
 //! policer.
 //!
 //! The bucket contains up to `burst` bytes, and fills at `rate`. A packet passes if the bucket contains at least the
-//! bytes of the packet. The packet removes these bytes. Other packets are dropped and remove no bytes.
+//! bytes of the packet. A packet that passes removes its bytes from the bucket. Other packets are dropped and remove no
+//! bytes.
 //!
 //! Interpretations of the source:
 //! - The bucket is full at the start.

@@ -23,7 +23,7 @@
 //! ```
 //!
 //! With `weight = 1`, the average equals the queue. If also `min = max = K`, packets are marked at a backlog of at
-//! least `K` packets, as in DCTCP (RFC 8257, section 3.1). This step has no ramp above it, even with `gentle`.
+//! least `K` packets, as in DCTCP (RFC 8257, section 3.1). Above this step, all packets are marked, even with `gentle`.
 //!
 //! Interpretations of the source:
 //! - `count` is 0 at the first packet after a mark, as in the section on uniform distances of the paper. In the
@@ -126,7 +126,7 @@ impl Queue for Red {
             return Verdict::Pass;
         }
         let p_b = params.probability(self.average);
-        // The last of `1/p_b` packets is always marked.
+        // After `1/p_b - 1` unmarked packets, the next packet is always marked.
         let left = 1.0 - f64::from(self.count) * p_b;
         if left <= p_b || draw < p_b / left {
             self.count = 0;

@@ -12,8 +12,8 @@ choices! {
     pub enum Adaptation {
         /// Constant `C~`.
         Off = "off",
-        /// `C~' = a (gamma C - x)`, once per `every` packets, limited to `[0, gamma C]` (Kunniyur and Srikant 2003,
-        /// section V-D).
+        /// `C~' = a (gamma C - x)`, where `x` is the arrival rate. `C~` is updated once per `every` packets, and
+        /// limited to `[0, gamma C]` (Kunniyur and Srikant 2003, section V-D).
         Load = "load",
         /// The equation of [`Load`](Self::Load), once per packet, limited to `[0, C]` (Kunniyur and Srikant 2001).
         Avq = "avq",

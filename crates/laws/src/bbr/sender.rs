@@ -70,7 +70,7 @@ enum Mode {
     },
 }
 
-/// Effects of an ACK on the counting of round trips.
+/// Properties of an ACK: start of a round trip, and origin of its sample.
 #[derive(Debug, Clone, Copy, Default)]
 struct Round {
     /// True if the ACK starts a round trip.

@@ -36,8 +36,8 @@ fn line(capacity: f64) -> Option<Rate> {
     Rate::new(capacity * SIZE.as_bits_f64())
 }
 
-/// Verifies the queue. The phase with gain 1.25 adds at most a quarter of a bandwidth-delay product to the queue. The
-/// next phase drains the queue.
+/// Verifies that the phase with gain 1.25 adds at most a quarter of a bandwidth-delay product to the queue. The next
+/// phase drains the queue.
 #[test]
 fn a_pipe_is_filled_and_its_queue_stays_short() {
     for (capacity, delay) in [(1250.0, 0.04), (1e4, 0.1), (100.0, 0.2)] {

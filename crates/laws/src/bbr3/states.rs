@@ -13,7 +13,7 @@ const PROBE_RTT: Duration = Duration::from_ms(200);
 const DRAIN_ROUNDS: u32 = 3;
 /// Limit on the number of round trips between bandwidth probes, for coexistence with Reno.
 const RENO_ROUNDS: f64 = 63.0;
-/// Limit on the number of doublings of the growth of the long-term bound.
+/// Limit on the number of times that the growth of the long-term bound doubles.
 const MOST_DOUBLINGS: u32 = 30;
 
 impl Sender {

@@ -2,7 +2,8 @@
 //!
 //! Source: Y. Zhang, "Stable and scalable congestion control for high-speed heterogeneous networks" (dissertation,
 //! Texas A&M University, 2008), chapter VII.2. Once per interval `T`, the algorithm measures the utilisation `u` and
-//! the loss rate `p`, and updates its buffers and gains:
+//! the loss rate `p`. It compares them with the targets `u*` and `p*`, and updates its buffers `b_u` and `b_p` and its
+//! gains `I_u` and `I_p`:
 //!
 //! ```text
 //! b_p += I_p T (p - p*)                            eq 162

@@ -1,6 +1,7 @@
 //! ABS in logarithms, an algorithm of Levelflow: finds the smallest buffer that meets targets of utilisation and loss.
 //!
-//! Each target has an integral controller, which sums the error in seconds of line time:
+//! Each target has an integral controller, which sums its errors to `y`, in seconds. `u*` and `p*` are the targets of
+//! utilisation and loss rate, `k` is the gain, and `C` is the line rate:
 //!
 //! ```text
 //! y_u += k (idle - v* t)/v*                v* = 1 - u*; idle: idle time of the line in time t
@@ -10,7 +11,7 @@
 //! b    = max(b_u, b_p), at most b_d
 //! ```
 //!
-//! The sums are applied once per *cycle*, and change a buffer by a factor of at most two.
+//! Once per *cycle*, the sums of errors change the buffers, by a factor of at most two.
 //! `docs/concepts/adaptive-buffers.md` has the reasons, the proof that `b_p` is unbiased, and a comparison with the
 //! printed controllers.
 
@@ -21,34 +22,34 @@ use super::{BufferAlgorithm, BufferAlgorithmInfo, Load};
 use crate::law::PortInfo;
 use crate::params::{Unit, parameters};
 
-/// Length of a cycle without drops, in round trips. With a drop, a cycle ends after one round trip, and then contains
-/// whole sawteeth.
+/// Length of a cycle without drops, in round trips. A cycle with a drop ends after one round trip, and therefore
+/// contains whole sawteeth.
 const MAX_ROUNDS_PER_CYCLE: f64 = 10.0;
-/// Smallest length of a `b_u` cycle without drops, in mean times between drops. This limit matters if sawteeth are
-/// long.
+/// Smallest length of a `b_u` cycle without drops, as a multiple of the mean time between drops. This limit matters if
+/// sawteeth are long.
 const PATIENCE_IN_GAPS: f64 = 2.0;
 /// Limit on the gain of `b_u` per mean time between drops. The limit is small, because flows may reduce their windows
 /// one after another.
 const LARGEST_GAIN_U: f64 = 0.1;
 /// Limit on the gain of `b_p` per sawtooth.
 const LARGEST_GAIN_P: f64 = 0.25;
-/// Time in mean times between drops. If the port meets its utilisation target for this time, the buffer is considered
-/// oversized.
+/// Multiple of the mean time between drops. If the port meets its utilisation target for this time, the buffer is
+/// considered oversized.
 const IDLE_FREE_GAPS: f64 = 20.0;
 /// Weight of the newest sample in the moving average of the time between drops.
 const GAP_WEIGHT: f64 = 0.125;
-/// Limit on `b_u`, in units of `C R`. The rule of thumb for windows that halve is `C R`. The limit is twice this value,
-/// because `R` is approximate.
+/// Limit on `b_u`, as a multiple of `C R`. For windows that halve, the rule of thumb is `C R`. The limit is twice this
+/// value, because `R` is approximate.
 const MAX_BDP: f64 = 2.0;
 /// Packets added to the limit on `b_u`. With these packets, windows are large enough to recover without a timeout.
 const EXTRA_PACKETS: f64 = 10.0;
 /// Limit on the factor by which a buffer changes per cycle.
 const LARGEST_STEP: f64 = 2.0;
-/// Initial gain of decreases. The error of an oversized buffer is at most the allowance. With the gain `k`, the buffer
-/// would shrink slowly.
+/// Initial gain of decreases. With the gain `k`, an oversized buffer would shrink slowly, because its error is at most
+/// the permitted idle time or loss.
 const FAST_DECAY_GAIN: f64 = 0.2;
-/// Limit on the ratio between the active buffer and the buffers of other targets. It lets another target become active
-/// quickly.
+/// Limit on the ratio of the requested buffer to the buffer of each target, and on the inverse ratio. Another target
+/// can then determine the request quickly.
 const STANDBY_RATIO: f64 = 4.0;
 /// Relative decrease of the limit per round trip while the queue stays full, for ports with a delay target. The
 /// decrease causes drops of at most this fraction of the capacity.
@@ -245,7 +246,7 @@ impl AbsLog {
         self.utilisation.buffer.max(self.loss.buffer).min(self.delay.buffer)
     }
 
-    /// Returns true if the line may become idle again: with long sawteeth, it becomes idle once per sawtooth.
+    /// Returns true if the line may become idle again. With long sawteeth, it becomes idle once per sawtooth.
     fn is_patient(&self) -> bool {
         self.calm < IDLE_FREE_GAPS * self.gap
     }
@@ -335,7 +336,7 @@ impl AbsLog {
         }
         if params.delay > 0.0 {
             self.delay.at_most(wanted * STANDBY_RATIO);
-            // The measured delay does not show this effect, either.
+            // The measured delay does not show the effect of a smaller buffer, either.
             self.delay.at_least(self.room / STANDBY_RATIO);
         }
     }

@@ -75,7 +75,7 @@ fn loads() -> impl Strategy<Value = Vec<Load>> {
 }
 
 /// Verifies that limits are between one packet and `largest`. One parameter is at an end of its range, and the other
-/// parameters have their defaults. A port is slow, fast, or has capacity zero.
+/// parameters have their defaults. Ports have a low capacity, a high capacity, or capacity zero.
 pub fn bounded<S: BufferAlgorithm>() {
     let mut all = Vec::from([values::<S>()]);
     for (row, spec) in S::INFO.params.iter().enumerate() {

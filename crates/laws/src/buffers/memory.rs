@@ -1,19 +1,19 @@
-//! Memory of `B` that several ports share. The limits `b_l` of the ports satisfy `sum b_l <= B`.
+//! Memory of size `B` that several ports share. The limits `b_l` of the ports satisfy `sum b_l <= B`.
 //!
 //! If the demands of the ports exceed the memory, the memory is divided *max-min fairly by capacity*. Each port gets
-//! one packet. The remaining memory is divided by this rule:
+//! one packet. The remaining memory is divided by this rule. Port `l` has the demand `wanted_l` and the capacity `C_l`:
 //!
 //! ```text
 //! b_l = min(wanted_l, level C_l),  where `level` uses up the memory
 //! ```
 //!
-//! After other ports have drained, a port is guaranteed one packet, of size `s_l`, plus `(B - sum s) C_l / sum C`. The
-//! second term drains in the same time at every port. In a large memory, the guarantee is about `B C_l / sum C`. In a
-//! memory of 10 packets, ports of 1 and 9 Mb/s are guaranteed 1.8 and 8.2 packets.
+//! When the other ports have drained, a port is guaranteed one packet, of size `s_l`, plus `(B - sum s) C_l / sum C`.
+//! The second term drains in the same time at every port. In a large memory, the guarantee is about `B C_l / sum C`. In
+//! a memory of 10 packets, ports of 1 and 9 Mb/s are guaranteed 1.8 and 8.2 packets.
 //!
-//! A demand below the guarantee is met in full. The allocations of ports with larger demands drain in equal times. With
-//! allocation in proportion to demand, a port with unreachable targets would starve all other ports, because its demand
-//! would keep growing.
+//! A demand below the guarantee is met in full. The allocations of ports with larger demands drain in equal times. If
+//! memory were allocated in proportion to demand, a port with unreachable targets would starve all other ports. Its
+//! demand would keep growing.
 //!
 //! A port with an allocation below its demand is notified ([`on_grant`](super::BufferAlgorithm::on_grant)). `abs_log`
 //! then demands at most four times its allocation. `abs` and `adt` ignore the notification, because their printed

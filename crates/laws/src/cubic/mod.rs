@@ -133,8 +133,8 @@ impl Variant for CubicState {
         true
     }
 
-    /// Ends the epoch. The next congestion avoidance starts a new epoch. Its curve is flat at the window of the last
-    /// loss.
+    /// Ends the epoch. The next congestion avoidance starts a new epoch. The curve of the new epoch is flat at the
+    /// window of the last loss.
     fn on_idle(&mut self) {
         (self.epoch, self.undo) = (None, None);
     }

@@ -144,9 +144,9 @@ fn a_delay_that_falls_again_resumes_slow_start() {
 }
 
 /// Compares the windows at the end of slow start, with an unlimited buffer. The bandwidth-delay product is 100 packets.
-/// A round that begins with 113 packets in flight is therefore 13 ms longer. At the end of that round, HyStart++
-/// detects the increase. The window is then at least 226 packets and, because windows double, at most 452 packets.
-/// After five rounds at a quarter of the growth, it is at most 1380 packets.
+/// A round that begins with 113 packets in flight is therefore 13 ms longer than a round without a queue. At the end of
+/// that round, HyStart++ detects the increase. The window is then at least 226 packets and, because windows double, at
+/// most 452 packets. After five rounds at a quarter of the growth, the window is at most 1380 packets.
 #[test]
 fn hystart_ends_slow_start_where_losses_do_not() {
     let window = |hystart: f64| {

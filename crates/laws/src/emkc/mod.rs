@@ -1,5 +1,6 @@
 //! EMKC: exponential max-min Kelly control. The price of a router is its loss rate, which is negative below full load.
-//! The rates of `N` senders over one link of capacity `C` converge to `C/N + alpha/beta`.
+//! The rates of `N` senders over one link of capacity `C` converge to `C/N + alpha/beta`. `alpha` and `beta` are
+//! parameters of the senders.
 //!
 //! Source: Y. Zhang, "Stable and scalable congestion control for high-speed heterogeneous networks" (dissertation,
 //! 2008), chapter V, eq 61-62, 85, 121-125.
@@ -22,7 +23,7 @@ use crate::{
     WireSignalling,
 };
 
-/// Signalling of the law.
+/// Signalling of the law: header, router and receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Signals;
 

@@ -92,8 +92,8 @@ impl SenderLaw for Sender {
 }
 
 impl Sender {
-    /// Processes the first feedback of a flow. Only the naive sender changes its rate, because the packets of the
-    /// reported interval are still unknown.
+    /// Processes the first feedback of a flow. Only a sender with [`Reference::Naive`] changes its rate. Other senders
+    /// do not know yet which packets the reported interval contains.
     fn on_first(&mut self, params: &Params, now: Time, feedback: &Feedback<Header>) {
         self.listen(now, feedback, Some(feedback.number));
         if params.sender == Reference::Naive {

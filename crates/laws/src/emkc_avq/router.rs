@@ -15,13 +15,13 @@ pub struct Router {
     id: u32,
     /// Target load `gamma C`, bit/s.
     target: f64,
-    /// Virtual capacity, bit/s. It is negative if the additive increases of all flows exceed the capacity of the link
-    /// per step.
+    /// Virtual capacity, bit/s. It is negative if the additive increases of all flows in one step exceed the capacity
+    /// of the link.
     virtual_capacity: f64,
     arrived: Bytes,
     /// Largest round-trip time in the current control interval, in seconds.
     longest: f32,
-    /// Largest round-trip time `D_max` of the last control interval with a round-trip time, in seconds.
+    /// Largest round-trip time `D_max`, in seconds, of the last control interval in which packets carried one.
     rtt: Option<f64>,
     seq: u32,
     price: f32,

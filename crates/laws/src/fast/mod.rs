@@ -35,7 +35,7 @@ pub struct FastState {
 }
 
 impl FastState {
-    /// Returns the fraction of the average round-trip time without queueing delay: `baseRTT / RTT`.
+    /// Returns `baseRTT / RTT`, the smallest round-trip time divided by the average round-trip time.
     fn moving(&self, ack: &AckEvent) -> f64 {
         ack.rtt.min / self.average
     }

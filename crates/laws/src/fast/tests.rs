@@ -72,7 +72,7 @@ fn alpha_packets_wait() {
     }
 }
 
-/// Verifies that two different windows over one queue become equal. `2 alpha` packets are then queued. A step is one
+/// Verifies that the windows of two flows over one queue become equal. `2 alpha` packets are then queued. A step is one
 /// round trip.
 #[test]
 fn flows_become_equal() {

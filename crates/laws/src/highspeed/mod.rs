@@ -15,7 +15,7 @@ use crate::tcp::{AckEvent, Congestion, Tcp, Variant, Window, info};
 /// HighSpeed TCP; see the [module](self).
 pub type HighSpeed = Tcp<HighSpeedState>;
 
-/// State of HighSpeed TCP in addition to its window: none.
+/// Empty state: HighSpeed TCP needs only its window.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct HighSpeedState;
 

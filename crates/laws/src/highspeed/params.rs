@@ -10,7 +10,7 @@ parameters! {
         low_window: f64 = Unit::Number, 38.0, (2.0, 1e4),
             "largest window at which it behaves like Reno, packets",
             "RFC 3649, section 5";
-        /// Window with `high_p` and `high_decrease`, `High_Window`, packets.
+        /// Window `High_Window` at which `high_p` and `high_decrease` apply, packets.
         high_window: f64 = Unit::Number, 83_000.0, (2e4, 1e8),
             "window to which high_p and high_decrease apply, packets",
             "RFC 3649, section 5";

@@ -26,7 +26,7 @@ const FLAGS: Values = Values::Bits(&[
 
 header! {
     /// Fields of a JetMax packet (Zhang 2008, figure 35(b)). A hop is the position of a JetMax router on the path,
-    /// counted from 1; 0 is none.
+    /// counted from 1; 0 means no hop.
     pub struct Header {
         source_port: u16 = Values::Number, Sender, "always 0; UDP has the port of the sender";
         destination_port: u16 = Values::Number, Sender, "always 0; UDP has the port of the receiver";

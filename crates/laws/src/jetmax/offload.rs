@@ -2,13 +2,13 @@
 //!
 //! The words are, in order:
 //!
-//! - price, share and epoch,
+//! - price, share and epoch (number of the interval),
 //! - largest magnitude of a price that counts as zero,
 //! - 1 if `hysteresis` is on.
 //!
-//! The counters are bytes of responsive flows, other bytes, and gaps. Each counter has two words: the sum of the low 32
-//! bits and the sum of the high 32 bits of the counted values. [`Offload::absorb`] saturates the sums, because headers
-//! may have wrong values.
+//! The counters are the bytes of responsive flows, the other bytes, and the inter-packet times (`gap`) of responsive
+//! flows. Each counter has two words: the sum of the low 32 bits and the sum of the high 32 bits of the counted values.
+//! [`Offload::absorb`] saturates the sums, because headers may have wrong values.
 
 use levelflow_units::Bytes;
 

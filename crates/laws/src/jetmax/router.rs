@@ -122,7 +122,7 @@ impl RouterLaw for Router {
         self.target = params.gamma * capacity.bps();
     }
 
-    /// Counts the load. Routers after the 255th hop only count packets.
+    /// Counts the load. Routers after the 255th hop do not write headers, and count all packets as unresponsive.
     #[inline]
     fn on_arrival(&mut self, params: &RouterParams, packet: &Arriving, header: Option<&mut Header>) {
         let header = match header {

@@ -8,8 +8,8 @@ use crate::law::{Bottleneck, Feedback, FlowInfo, Outgoing, SenderLaw};
 use crate::paced::Silence;
 
 /// Consecutive reports of another router after which a sender switches to that router. A report of the bottleneck
-/// resets the count. (Added by Levelflow. A switch between links with price zero requires a stationary rate. Without
-/// this limit, a sender far from its share would wait for ever.)
+/// resets the count. The paper does not have this rule: there, a switch between links with price zero requires a
+/// stationary rate. A sender far from its share would then wait for ever.
 const REPORTS_TO_SWITCH: u8 = 8;
 
 /// Returns the rate after one step towards the fair share: `(1 - tau) rate + tau share` (Zhang 2008, eq 134). Both
@@ -51,7 +51,7 @@ pub struct Sender {
 struct Suggestion {
     hop: u8,
     epoch: u8,
-    /// Number of intervals reported so far.
+    /// Number of intervals that router `hop` has reported so far.
     reports: u8,
 }
 
@@ -101,7 +101,7 @@ impl Sender {
         }
     }
 
-    /// Processes the report of the bottleneck for an interval with only packets sent after the last change.
+    /// Processes a report of the bottleneck. All packets of the reported interval were sent after the last change.
     fn adjust(&mut self, params: &Params, header: &Header) {
         if header.share >= f32::MAX {
             return;
@@ -127,7 +127,7 @@ impl Sender {
         }
     }
 
-    /// Halves the rate and forgets the bottleneck after the ACK timeout.
+    /// Halves the rate and discards the bottleneck if the ACK timer has expired.
     fn check_ack_timeout(&mut self, params: &Params, now: Time) {
         if !self.silence.expires(now) {
             return;

@@ -256,8 +256,8 @@ fn a_bottleneck_changes_after_eight_reports_of_another_router() {
     assert_eq!(desk.sender.bottleneck(), Bottleneck::Hop(3));
 }
 
-/// Verifies that flows follow a link with a price just above zero that is no flow's bottleneck. Without this rule, the
-/// link would refuse proposals for ever.
+/// Verifies the response to a link that has a price just above zero and is no flow's bottleneck. Flows follow this
+/// link. Otherwise it would refuse their proposals for ever.
 #[test]
 fn a_link_without_a_share_that_alone_rejects_limits_the_flow() {
     let params = params(&[]);
@@ -423,9 +423,8 @@ fn a_clamped_count_is_at_least_one() {
     }
 }
 
-/// Verifies the additions per packet that the paper counts. For a packet of a responsive flow, they are hop, proposed
-/// bytes and gap. For other packets, they are hop and proposed bytes. The state of a router is these sums and its last
-/// report.
+/// Verifies the additions per packet that the paper counts. A packet of a responsive flow adds to hop, proposed bytes
+/// and gap. Any other packet adds to hop and proposed bytes. The state of a router is these sums and its last report.
 #[test]
 fn a_packet_touches_three_sums_or_two() {
     let params = params(&[]);

@@ -20,7 +20,7 @@ use crate::{
     Header as _, Law, LawInfo, Protocol, RouterInfo, Signal, Signalling, SignallingInfo, Transport, WireSignalling,
 };
 
-/// Signalling of the law.
+/// Signalling of the law: header, router and receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Signals;
 

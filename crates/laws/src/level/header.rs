@@ -32,7 +32,8 @@ const FLAGS: Values = Values::Bits(&[
 ]);
 
 header! {
-    /// Fields of a Level packet. A hop is the position of a Level router on the path, counted from 1; 0 is none.
+    /// Fields of a Level packet. A level is the rate limit that a router computes for its flows. A hop is the position
+    /// of a Level router on the path, counted from 1; 0 means no hop.
     #[repr(Rust, packed)]
     pub struct Header {
         flags: u8 = FLAGS, Router, "flags and interval code";
@@ -74,7 +75,7 @@ impl Header {
         interval(self.flags & INTERVAL)
     }
 
-    /// Raises the longest interval to the interval of a router; see [`shortest_above`].
+    /// Raises the longest interval to at least the interval of a router; see [`shortest_above`].
     #[inline]
     pub(super) fn lengthen(&mut self, code: u8) {
         if code > self.flags & INTERVAL {

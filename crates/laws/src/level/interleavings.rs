@@ -263,7 +263,8 @@ fn check(network: &Links, announce: Announce) {
     }
 }
 
-/// Returns all networks of `links` links and `flows` flows. Their paths are all multisets of sets of links.
+/// Returns all networks of `links` links and `flows` flows. A path is any set of links. Networks that differ only in
+/// the order of their flows count once.
 fn networks(links: usize, flows: usize, targets: &[f64]) -> Vec<Links> {
     let paths: Vec<Vec<usize>> = (1..1_usize << links)
         .map(|set| (0..links).filter(|l| set >> l & 1 == 1).collect())

@@ -7,8 +7,8 @@ use crate::bytes::before;
 use crate::law::{Bottleneck, Feedback, FlowInfo, Outgoing, SenderLaw};
 use crate::paced::Silence;
 
-/// Time in control intervals until a proposal is decided. Each router has then completed an interval with only packets
-/// that carried the proposal. The fraction allows for late timers of routers.
+/// Time until all routers have decided on a proposal, in control intervals. Each router has then completed an interval
+/// with only packets that carried the proposal. The fraction allows for late timers of routers.
 const CONFIRMATION_INTERVALS: f64 = 3.1;
 
 /// Sender of Level.

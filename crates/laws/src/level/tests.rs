@@ -30,7 +30,7 @@ fn full_at(target: f64, others: &[f64]) -> Option<f64> {
 }
 
 impl Census {
-    /// Returns the census of flows with these limits at the other links of their paths.
+    /// Counts flows that have these limits at the other links of their paths.
     pub(super) fn of(others: &[f64], threshold: f64) -> Self {
         let (below, above): (Vec<f64>, Vec<f64>) = others.iter().copied().partition(|e| *e < threshold);
         Self {
@@ -63,7 +63,7 @@ proptest! {
     }
 }
 
-/// Updates until the relative error of a level falls from an eighth to 1e-6.
+/// Number of updates until the relative error of a level falls from an eighth to 1e-6.
 const LAST_EIGHTH: usize = 41;
 
 /// Network of links. Each link receives the levels of other links with a delay.
@@ -199,7 +199,7 @@ fn pass(router: &mut Router, params: &Both<Level>, flows: &[(f64, f64, Header)],
     }
 }
 
-/// Counts flows exactly, although the number of packets per interval varies by up to a tenth.
+/// Verifies that flows are counted exactly, although the number of packets per interval varies by up to a tenth.
 #[test]
 fn flows_at_a_constant_pace_are_counted_exactly() {
     let params = params();
@@ -305,7 +305,8 @@ fn a_router_offers_what_flows_limited_elsewhere_leave() {
         6,
     );
     close(router.signal(), (9.5e6 - 1e6) / 2.0, 1e-5);
-    // The hop named by the last ACK reads the second level, which is above the level of the hop.
+    // The last ACK named hop 1 as the hop with the lowest level. The limit of the flow at other links is therefore the
+    // second level.
     let own = Header {
         limit: 1,
         lowest: 1e6,
@@ -464,7 +465,8 @@ fn a_sender_waits_for_the_longest_interval_of_the_path() {
     }
 }
 
-/// Compares with JetMax, which needs six steps and 2.4 s to reach 1 % on this path; see `jetmax/tests/closed_loop.rs`.
+/// Compares with JetMax, which needs six steps and 2.4 s to reach an error of 1 % on this path; see
+/// `jetmax/tests/closed_loop.rs`.
 #[test]
 fn one_percent_takes_no_longer_than_six_steps_of_jetmax_at_any_capacity() {
     for capacity in [1e7, 1e10, 1e18] {

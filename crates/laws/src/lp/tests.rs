@@ -21,7 +21,7 @@ fn busy() -> LpState {
     }
 }
 
-/// Returns the window after ACKs. Each ACK is its time and its round-trip time.
+/// Returns the window after ACKs, which are given by time and round-trip time.
 fn after(acks: &[(f64, f64)]) -> f64 {
     let own = params::<LpState>(&[]).own;
     let mut state = busy();

@@ -11,15 +11,15 @@ const ONE: i128 = 1 << XI_FRACTION_BITS;
 const RATE_BITS: u32 = 32;
 /// Base-2 logarithm of the number of table intervals.
 const TABLE_BITS: u32 = 7;
-/// Fraction bits of the table entries.
+/// Fraction bits of the values in the table.
 const ENTRY_BITS: u32 = 63;
-/// Fraction bits used of a table entry. With this number, the product of an entry and a rate does not overflow.
+/// Fraction bits kept of a table value for its multiplication with a rate. The product then does not overflow.
 const KEPT_BITS: u32 = 40;
 const PS_PER_S: i128 = 1_000_000_000_000;
 const LOG2_E: i128 = (core::f64::consts::LOG2_E * ONE as f64) as i128;
 
-/// Table of `2^(-k/128)` for `k` from 0 to 128. The entries are powers of the 128th root of 1/2, computed by seven
-/// square roots.
+/// Table of `2^(-k/128)` for `k` from 0 to 128. The values are powers of the 128th root of 1/2, which is computed by
+/// seven square roots.
 const TABLE: [u64; (1 << TABLE_BITS) + 1] = {
     let mut root: u128 = 1 << (ENTRY_BITS - 1);
     let mut i = 0;
@@ -91,7 +91,7 @@ fn exponents(constants: &Constants, field: u32, tau: i128) -> (i128, i128) {
 }
 
 /// Returns `amount * exp(-x)`. `x` is at least 0 and has [`XI_FRACTION_BITS`] fraction bits. Interpolation in the table
-/// makes the result too large. The largest factor is `1 + (ln 2/128)^2/8` = 1 + 3.7e-6.
+/// makes the result too large, by a factor of at most `1 + (ln 2/128)^2/8` = 1 + 3.7e-6.
 fn times_exp(amount: u128, x: i128) -> u128 {
     const STEP: u32 = XI_FRACTION_BITS - TABLE_BITS;
     let halvings = ((x * LOG2_E) >> XI_FRACTION_BITS) as u128;

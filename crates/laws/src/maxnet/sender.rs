@@ -26,7 +26,7 @@ pub struct Sender {
     srtt: f64,
     /// State of eq 10 and the time of its last update; `None` before the first price.
     source: Option<(Source, Time)>,
-    /// Rate at the echoed price, bit/s; called price rate.
+    /// *Price rate*: result of eq 10 for the echoed price, bit/s.
     price_rate: f64,
     ramp: Option<Ramp>,
     /// Target rate, bit/s: the price rate, or a lower rate during MaxStart.

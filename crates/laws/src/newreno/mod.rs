@@ -14,7 +14,7 @@ pub type NewReno = Tcp<NewRenoState>;
 
 const TABLE: [ParamSpec; ROWS + SackParams::TABLE.len()] = table(SackParams::TABLE);
 
-/// State of NewReno in addition to its window: none.
+/// Empty state: NewReno needs only its window.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct NewRenoState;
 

@@ -22,7 +22,7 @@ use crate::{
     WireSignalling,
 };
 
-/// Signalling of the law.
+/// Signalling of the law: header, router and receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Signals;
 

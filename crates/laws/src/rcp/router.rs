@@ -19,11 +19,11 @@ pub struct Router {
     pub(super) rtt: f64,
     /// Offered rate `R`, bit/s.
     pub(super) rate: f64,
-    /// Bytes of packets with a round-trip time since the last update. `weighed` is the sum of size times round-trip
-    /// time over these packets, in byte seconds.
+    /// Bytes of the packets that carried a round-trip time, since the last update. `weighed` is the sum of size times
+    /// round-trip time over these packets, in byte seconds.
     stamped: f64,
     weighed: f64,
-    /// Mean round-trip time of the last interval with round-trip times, weighted by bytes, in seconds.
+    /// Byte-weighted mean round-trip time, in seconds, of the last interval in which packets carried one.
     recent: f64,
     /// Largest round-trip time in the current window, in seconds.
     pub(super) longest: f64,

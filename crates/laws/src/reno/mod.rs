@@ -14,7 +14,7 @@ pub type Reno = Tcp<RenoState>;
 
 const TABLE: [ParamSpec; ROWS + SackParams::TABLE.len()] = table(SackParams::TABLE);
 
-/// State of Reno in addition to its window: none.
+/// Empty state: Reno needs only its window.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RenoState;
 

@@ -16,7 +16,7 @@ use crate::tcp::{AckEvent, Congestion, Tcp, Variant, Window, info};
 /// Scalable TCP; see the [module](self).
 pub type Scalable = Tcp<ScalableState>;
 
-/// State of Scalable TCP in addition to its window: none.
+/// Empty state: Scalable TCP needs only its window.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ScalableState;
 

@@ -47,7 +47,8 @@ impl Label {
 }
 
 header! {
-    /// Fields of an s-PERC packet. A hop is the position of an s-PERC router on the path, counted from 1; 0 is none.
+    /// Fields of an s-PERC packet. A hop is the position of an s-PERC router on the path, counted from 1; 0 means no
+    /// hop.
     pub struct Header {
         flags: u8 = FLAGS, Router, "label and ignore bit at the target hop; bits 4 to 0 are sent as 0 and not changed by routers";
         hop: u8 = Values::Number, Router, "routers passed so far";

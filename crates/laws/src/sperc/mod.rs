@@ -21,7 +21,7 @@ use crate::law::{
     Law, LawInfo, Opening, Protocol, RouterInfo, Signal, Signalling, SignallingInfo, Transport, WireSignalling,
 };
 
-/// Signalling of the law.
+/// Signalling of the law: header, router and receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Signals;
 

@@ -17,8 +17,9 @@ const TIMEOUT: ParamSpec = row!(
 parameters! {
     /// Validated parameters of senders.
     pub struct Params {
-        /// Initial time between two resets of MaxSat. Routers then double or halve this time to follow the longest
-        /// round. Senders use the initial time to choose packet sizes.
+        /// Initial time between two resets of MaxSat, the largest allocation of a satisfied flow. Routers then double
+        /// or halve this time to follow the longest round, in which a flow updates all its hops. Senders use the
+        /// initial time to choose packet sizes.
         timeout: Duration = TIMEOUT;
         initial_rate: f64 = Unit::Rate, 400e3, RATE_RANGE,
             "sending rate while a flow requests the first allocation of each hop, in packets of the smallest size",
@@ -43,8 +44,9 @@ parameters! {
         gamma: f64 = Unit::Number, 0.94, (0.01, 1.0),
             "fraction of the capacity that a router allocates to flows; the remaining capacity is for ACKs and headroom",
             "the authors' ns-2 scripts, wide area: 4 % for control packets, 2 % headroom";
-        /// Initial time between two resets of MaxSat. Routers then double or halve this time to follow the longest
-        /// round. Senders use the initial time to choose packet sizes.
+        /// Initial time between two resets of MaxSat, the largest allocation of a satisfied flow. Routers then double
+        /// or halve this time to follow the longest round, in which a flow updates all its hops. Senders use the
+        /// initial time to choose packet sizes.
         timeout: Duration = TIMEOUT;
         window: Duration = Unit::Duration, 0.5, (1e-6, 100.0),
             "time over which a router measures the longest round; at least two timeouts",

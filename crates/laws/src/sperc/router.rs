@@ -9,7 +9,7 @@ use crate::offload::Offload;
 
 /// Fractional bits of the fixed-point sum of rates.
 const RATE_BITS: u32 = 8;
-/// Resets of MaxSat in an epoch.
+/// Number of resets of MaxSat in an epoch. MaxSat is the largest allocation of a satisfied flow.
 const RESETS_PER_EPOCH: u8 = 4;
 
 /// Sums over the flows of a link.
@@ -50,8 +50,8 @@ impl Sums {
         }
     }
 
-    /// Returns the limit of an unsatisfied flow, bit/s: an equal share of the capacity that satisfied flows leave of
-    /// `target`. `more` is the number of flows that share this capacity but are not counted yet.
+    /// Returns the limit of an unsatisfied flow, bit/s. It is `target` minus the allocations of satisfied flows,
+    /// divided by the number of unsatisfied flows. `more` is the number of unsatisfied flows that are not counted yet.
     #[inline]
     #[must_use]
     pub fn limit(&self, target: f64, more: u32) -> f64 {
@@ -74,7 +74,7 @@ pub struct Router {
     began: Time,
     /// Arrival time of the last packet.
     seen: Time,
-    /// Resets of MaxSat in this epoch.
+    /// Number of resets of MaxSat in this epoch.
     resets: u8,
     /// MaxSat, in bit/s: largest allocation of a satisfied flow in the current and the previous timeout.
     pub(super) max_sat: f32,
@@ -84,7 +84,7 @@ pub struct Router {
     pub(super) timeout: Duration,
     /// Time since the last reset of MaxSat.
     since: Duration,
-    /// Longest round in this window or in the previous window, in seconds.
+    /// Longest round in this window or in the previous window, in seconds. In a round, a flow updates all its hops.
     longest: f32,
     /// Longest round in this window, in seconds.
     next_longest: f32,

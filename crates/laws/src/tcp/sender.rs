@@ -17,7 +17,7 @@ pub struct TcpSender<V> {
     /// Packet size in bytes. It has 32 bits, because the state of a flow must fit a cache line.
     packet_size: u32,
     paced: bool,
-    /// Pacing rate divided by the window per smoothed round-trip time.
+    /// Pacing rate divided by `window / SRTT`.
     gain: f32,
     pub(super) window: Window,
     rtt: Rtt,

@@ -142,9 +142,9 @@ fn the_pace_exceeds_the_window_per_round_trip_by_the_gains() {
     close(gain(&hand), 2.0, 1e-6);
     hand.send(15);
     hand.lose(0);
-    close(gain(&hand), 1.2, 1e-6); // the window is the threshold
+    close(gain(&hand), 1.2, 1e-6); // the window equals the threshold
     hand.sender.on_timeout(&hand.params, Time::ZERO, 16);
-    close(gain(&hand), 2.0, 1e-6); // one packet, below half of it
+    close(gain(&hand), 2.0, 1e-6); // one packet, below half of the threshold
     close(
         gain(&Hand::new(&[&gains[..], &[("slow_start", 0.0)]].concat())),
         1.2,

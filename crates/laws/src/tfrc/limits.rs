@@ -11,7 +11,7 @@ pub(super) struct ReceiveRates {
     /// Receive rates of the last two round-trip times; infinite before the first round-trip time, and 0 without a
     /// measurement.
     recent: [f64; 2],
-    /// Factor from the larger receive rate to `recv_limit`.
+    /// Ratio of `recv_limit` to the larger receive rate.
     factor: f64,
     /// True if the flow lost packets in this round-trip time while it was application-limited.
     lossy: bool,

@@ -75,8 +75,8 @@ impl Sender {
         }
     }
 
-    /// Sets the rate `X`, at least one packet in 64 s. Sets the nofeedback timer to `max(4R, 2s/X)` (section 4.3, steps
-    /// 4 and 6).
+    /// Sets the rate `X`, at least one packet in 64 s. Sets the nofeedback timer to `max(4R, 2s/X)`, where `s` is the
+    /// packet size (section 4.3, steps 4 and 6).
     fn allow(&mut self, rate: f64) {
         self.rate = rate.max(self.bits() / LONGEST_GAP);
         let two_packets = 2.0 * self.bits() / self.rate;

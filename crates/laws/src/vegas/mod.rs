@@ -43,8 +43,8 @@ pub struct VegasState {
     grows: bool,
 }
 
-/// Returns the number of queued packets: expected throughput minus actual throughput, times the smallest round-trip
-/// time. `ack` must end a round trip (`round` is true). It acknowledges the first packet of that round trip, the
+/// Returns the number of queued packets, `(expected - actual) min_rtt`, from the expected and the actual throughput.
+/// `ack` must end a round trip (`round` is true). The acknowledged packet is the first packet of that round trip, the
 /// distinguished segment.
 fn waiting(ack: &AckEvent, window: &Window) -> f64 {
     window.size * (1.0 - ack.rtt.min / ack.rtt.last)

@@ -24,7 +24,7 @@ use crate::{
     Transport, WireSignalling,
 };
 
-/// Signalling of the law.
+/// Signalling of the law: header, router and receiver.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Signals;
 

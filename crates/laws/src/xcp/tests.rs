@@ -226,8 +226,8 @@ fn feedback_withheld_by_another_router_stays_in_the_pool() {
     close(before.positive.left - router.pools.positive.left, 10.0, 1e-9);
 }
 
-/// Verifies that a reduction by another router reduces the pool. The effect is at most twice the own reduction of this
-/// router, because a header may be forged.
+/// Verifies that a reduction by another router reduces the remaining feedback of this router (its pool). The effect is
+/// at most twice the reduction that this router computes, because a header may be forged.
 #[test]
 fn reductions_by_another_router_count_in_the_negative_pool() {
     let flows = mix([100, 60, 30]);
@@ -342,7 +342,7 @@ fn persistent(queues: &[u64]) -> f64 {
 fn the_persistent_queue_is_the_smallest_of_half_a_round_trip() {
     // The round-trip time is 50 ms. Without a queue, search windows are 25 ms long.
     close(persistent(&[0, 0, 9000, 9000, 9000, 9000]), 0.0, 1e-9);
-    // A queue of 12.5 kB drains in 10 ms. Search windows are then 20 ms long.
+    // A queue of 12.5 kB drains in 10 ms. Search windows are therefore 20 ms long.
     let standing = [12_500, 14_000, 13_000, 15_000, 12_500];
     close(persistent(&standing), 12_500.0, 1e-9);
     let drained = [12_500, 14_000, 0, 15_000, 12_500];

@@ -98,8 +98,8 @@ fn an_update_is_that_of_the_rfc() {
 }
 
 proptest! {
-    /// Verifies that, within its range, the probability is a sum of changes of the delay and of differences of delay
-    /// and target.
+    /// Verifies the change of a probability that stays between 0 and 1. It is `alpha` times the sum of `d - target`,
+    /// plus `beta` times the total change of `d`.
     #[test]
     fn the_controller_adds_up(delays in prop::collection::vec(14_000..16_000_u64, 1..60)) {
         let (params, mut pi) = (params(), at(0.5));

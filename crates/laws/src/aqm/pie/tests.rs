@@ -101,7 +101,7 @@ fn steps_are_bounded_where_the_probability_is_large() {
     assert!((pie.signal() - (0.02 + 0.125 * 0.285 / 2048.0)).abs() < 1e-12);
 }
 
-/// Verifies that a burst passes for 150 ms after an interval without drops and delay. This time is ten intervals.
+/// Verifies that, after an interval without a queue, a burst passes for 150 ms (ten intervals).
 #[test]
 fn a_burst_passes_after_a_quiet_time() {
     let params = params(false);

@@ -76,7 +76,8 @@ fn a_packet_that_was_dropped_instead_of_marked_does_not_lengthen_the_busy_time_f
     let params = params(&[("weight", 0.1)]);
     let mut red = red(&params);
     red.on_arrival(&params, &found(0, 0), 0.5);
-    // Three packets arrive at the same time. Each arrival has the backlog after a drop of the previous packet.
+    // Three packets arrive at the same time. Each arrival finds a backlog of one packet, because the queue drops all
+    // three packets.
     for _ in 0..3 {
         red.on_arrival(&params, &found(1, 0), 0.5);
     }
@@ -106,8 +107,8 @@ fn the_probability_is_that_of_the_papers() {
     close(steep.probability(15.0), 1.0);
 }
 
-/// Verifies the marking probability of packet `n`: the hazard rate of a uniform distribution on `1, ..., m`, `1 / (m +
-/// 1 - n)`.
+/// Verifies the marking probability of packet `n` after a mark, `1 / (m + 1 - n)`. It is the hazard rate of a uniform
+/// distribution on `1, ..., m`.
 #[test]
 fn distances_from_mark_to_mark_are_uniform() {
     // The average is the queue of 5 packets. Therefore p_b = 0.1 * 5 / 10 = 1/20.

@@ -55,8 +55,8 @@ impl TestPort {
         }
     }
 
-    /// Returns the marked fraction of packets at equal distances, with a full virtual queue. The load is `load` times
-    /// the capacity.
+    /// Fills the virtual queue with packets at equal distances, and returns the marked fraction of later packets. The
+    /// load is `load` times the capacity.
     fn marked(&mut self, load: f64) -> f64 {
         let gap = SIZE as f64 * 8.0 / (load * C);
         (0..10_000).for_each(|_| {
@@ -121,8 +121,8 @@ fn marking_stops_at_once() {
     assert_eq!(theirs, [[false; 10].as_slice(), &[true; 10]].concat());
 }
 
-/// Returns the load in equilibrium of users with logarithmic utility, in units of `C`. `n` users send at the rate `C~ +
-/// n/beta`, and the excess is marked (section V-A).
+/// Returns the equilibrium load of users with logarithmic utility, divided by `C`. In equilibrium, `n` users send at
+/// the total rate `C~ + n/beta`, and the excess over `C~` is marked (section V-A). `users` is `n/(beta C)`.
 fn settle(port: &mut TestPort, users: f64) -> f64 {
     let mut load = 0.0;
     for _ in 0..200_000 {

@@ -11,7 +11,7 @@ use crate::sperc::{Header, Params, Router, Sender, Sperc};
 use crate::testing::{Both, max_min, port};
 
 const ROUND: Duration = Duration::from_ms(10);
-/// Rounds until all hops count all flows. The handshake packet of a flow updates only one hop.
+/// Number of rounds until all hops count all flows. The handshake packet of a flow updates only one hop.
 const OPENING: usize = 2;
 
 struct Flow {
@@ -59,7 +59,7 @@ impl Rounds {
     }
 
     /// Runs a round. For each packet, `loses` returns the last hop that the packet passes before it is lost. A hop
-    /// beyond the path loses the ACK instead. `None` is no loss.
+    /// beyond the path loses the ACK instead. `None` means no loss.
     fn round(&mut self, mut loses: impl FnMut() -> Option<usize>) {
         let mut acks: Vec<(usize, Feedback<Header>)> = Vec::new();
         for index in 0..self.flows.len() {
