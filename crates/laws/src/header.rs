@@ -12,7 +12,7 @@ pub struct Layout {
     pub doc: &'static str,
     /// Fields in wire order, without padding.
     pub fields: &'static [Field],
-    /// Names of two fields that are either both zero or both nonzero.
+    /// Names of two fields. If one of them is zero, the other field must be zero, too.
     pub zero_together: Option<(&'static str, &'static str)>,
 }
 
@@ -42,7 +42,7 @@ pub enum Writer {
     Receiver,
 }
 
-/// Allowed values of a field; the decoder rejects others.
+/// Allowed values of a field; the decoder rejects all other values.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Values {
     /// Any unsigned number.

@@ -16,7 +16,7 @@ pub use signalling::{Counting, NoSignals, RouterInfo, Signalling, SignallingInfo
 /// Law together with its signalling. The simulator and the drivers of real hosts are generic over this trait. Each law
 /// implements this trait, and so does [`Any`](crate::Any), the enum of all laws.
 pub trait Protocol: Debug + 'static {
-    /// Signalling that the law reacts to. Laws with the same signalling share its routers.
+    /// Signalling that the law reacts to. Laws with the same signalling share routers.
     type Signalling: Signalling;
     /// Parameters of senders, validated on construction.
     type Params: Clone + Debug + PartialEq;
@@ -363,7 +363,7 @@ pub struct Loss {
 /// Bottleneck of a flow, as inferred by its sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Bottleneck {
-    /// Unknown, or the law does not identify it.
+    /// Unknown bottleneck, also for laws that do not identify bottlenecks.
     Unknown,
     /// Position of the router on the path, counted from 1 among routers of the signalling.
     Hop(u8),

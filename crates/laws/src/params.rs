@@ -341,7 +341,7 @@ const fn same(a: &[u8], b: &[u8]) -> bool {
     i == a.len() && i == b.len()
 }
 
-/// Rejects a parameter value that conflicts with others.
+/// Rejects a parameter value that conflicts with other parameters.
 pub(crate) fn require(name: &'static str, holds: bool, allowed: &'static str) -> Result<(), ParamError> {
     if holds {
         return Ok(());

@@ -104,7 +104,7 @@ macro_rules! signals {
         }
 
         impl AnyRouterParams {
-            /// Returns the description of the signalling of these parameters.
+            /// Returns the description of the signalling that has these parameters.
             #[must_use]
             pub fn signalling(&self) -> &'static SignallingInfo {
                 match self { $(Self::$variant(_) => const { &<$signals as WireSignalling>::INFO }),+ }
@@ -159,7 +159,7 @@ macro_rules! signals {
                 }
             }
 
-            /// Returns the description of the signalling of this header.
+            /// Returns the description of the signalling that has this header.
             #[must_use]
             pub fn signalling(&self) -> &'static SignallingInfo {
                 match self { $(Self::$variant(_) => const { &<$signals as WireSignalling>::INFO }),+ }
@@ -314,7 +314,7 @@ macro_rules! laws {
         }
 
         impl AnyParams {
-            /// Returns the description of the law of these parameters.
+            /// Returns the description of the law that has these parameters.
             #[must_use]
             pub fn law(&self) -> &'static LawInfo {
                 match self { $(Self::$law(_) => const { &<$module::$law as Law>::INFO }),+ }

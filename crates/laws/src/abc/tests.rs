@@ -205,8 +205,8 @@ fn network(capacity: f64, rtt: u64, flows: u64) -> Network<Abc> {
     link
 }
 
-/// Runs for `time` ms. Returns the rates of the flows, in bit/s, and the mean queueing delay, sampled once per
-/// millisecond, in seconds.
+/// Runs for `time` ms. Returns the rates of the flows in bit/s, and the mean queueing delay in seconds. The delay is
+/// sampled once per millisecond.
 fn measure(link: &mut Network<Abc>, capacity: f64, time: u64) -> (std::vec::Vec<f64>, f64) {
     let before: std::vec::Vec<_> = link.flows.iter().map(|flow| flow.delivered).collect();
     let mut waiting = 0;

@@ -6,11 +6,11 @@
 //! - the shaper without bursts (section III-A): after a packet of `s` bytes, the next packet leaves `s / rate` later;
 //! - flow queues of `sch_fq_codel` with an eight-way set-associative hash (III-B): two flows share a queue only if all
 //!   eight queues of a set are in use;
-//! - fairness between hosts (III-B): the quantum of a flow is divided by the number of active flows of its source
-//!   (`isolation = "sources"`) or of its destination (`"destinations"`), or by the larger of the two numbers
-//!   (`"triple"`);
-//! - CoDel per queue, as in [`fq_codel`](super::fq_codel), with a target of at least the transmission time of 1.5
-//!   packets of 1514 bytes at `rate`;
+//! - fairness between hosts (III-B): the quantum of a flow is divided by the number of active flows of its host. The
+//!   host is the source (`isolation = "sources"`), the destination (`"destinations"`), or the host with more active
+//!   flows (`"triple"`);
+//! - CoDel per queue, as in [`fq_codel`](super::fq_codel). The target is at least the transmission time of 1.5 packets
+//!   of 1514 bytes at `rate`;
 //! - drops from the head of the longest queue when the buffer is full.
 //!
 //! Features that are not implemented: `DiffServ` classes (III-C), the ACK filter (III-D), framing overhead, BLUE

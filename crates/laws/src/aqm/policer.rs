@@ -99,8 +99,8 @@ mod tests {
                 now += Duration::from_ps(gap_ns * 1000);
                 let size = Bytes::new(size);
                 let verdict = policer.on_arrival(&params, &Arriving { now, ..Arriving::alone(size) }, 0.0);
-                // Room for this packet: the minimum of the burst size and of the arrival curves from each earlier
-                // packet.
+                // Room for this packet: the smallest of the burst size and the arrival curves that start at earlier
+                // packets.
                 let mut room = 32_000.0_f64;
                 let mut sum = 0.0;
                 for &(at, bits) in passed.iter().rev() {

@@ -11,8 +11,8 @@
 //! ```
 //!
 //! The packet is marked with probability `p_a`. `count` is the number of unmarked packets since the last marked packet.
-//! With `count`, the distance between marks is uniform on `1, ..., 1/p_b`. Without `count`, the distance would be
-//! geometric.
+//! With this `p_a`, the distance between marks is uniform on `1, ..., 1/p_b`. With the constant probability `p_b`, it
+//! would be geometric.
 //!
 //! ```text
 //! p_b = 0                                           avg < min

@@ -32,7 +32,7 @@ macro_rules! queues {
         }
 
         impl AnyQueueParams {
-            /// Returns the description of the discipline of these parameters.
+            /// Returns the description of the discipline that has these parameters.
             #[must_use]
             pub fn discipline(&self) -> &'static QueueInfo {
                 match self { $(Self::$queue(_) => const { &<$module::$queue as Queue>::INFO }),+ }

@@ -17,7 +17,8 @@
 //! - The paper has two forms of the update. The other form has `x - c`, arrival rate minus capacity, instead of `b -
 //!   b'`. While the queue is not empty, both forms are equal. The form used here needs neither the capacity nor a
 //!   typical packet size. While the queue is empty, the price falls by `gamma alpha b*` per interval.
-//! - `gamma`, `alpha`, `phi` and the interval are from the code of the authors for ns-2. Its target is 20 packets.
+//! - `gamma`, `alpha`, `phi` and the interval are from the code of the authors for ns-2. The target in this code is 20
+//!   packets.
 //! - The queue includes the packet in service.
 
 use levelflow_units::Duration;

@@ -26,7 +26,7 @@ pub(super) struct Path {
     /// Packets delivered so far.
     pub delivered: u32,
     /// Value of `delivered` at the start of the current round trip. The round trip ends with the first ACK of a packet
-    /// sent after its start.
+    /// sent after this start.
     round: u32,
 }
 
@@ -39,7 +39,7 @@ impl Path {
         }
     }
 
-    /// Returns bandwidth times round-trip time, packets; `None` before both have been measured.
+    /// Returns bandwidth times round-trip time, packets; `None` until both have been measured.
     pub fn product(&self) -> Option<f64> {
         (self.bandwidth > 0.0 && self.rtt.is_finite()).then_some(self.bandwidth * self.rtt)
     }

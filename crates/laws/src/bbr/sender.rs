@@ -70,7 +70,7 @@ enum Mode {
     },
 }
 
-/// Properties of an ACK: start of a round trip, and origin of its sample.
+/// Properties of one ACK.
 #[derive(Debug, Clone, Copy, Default)]
 struct Round {
     /// True if the ACK starts a round trip.

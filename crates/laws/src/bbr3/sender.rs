@@ -128,7 +128,7 @@ impl Sender {
         }
     }
 
-    /// Implements `BDPMultiple(1)`: returns bandwidth times round-trip time, packets; 0 before both are known.
+    /// Implements `BDPMultiple(1)`: returns bandwidth times round-trip time, packets; 0 until both are known.
     pub(super) fn product(&self) -> f64 {
         if self.min_rtt.rtt.is_finite() {
             self.bandwidth * self.min_rtt.rtt

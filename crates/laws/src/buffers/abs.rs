@@ -156,8 +156,8 @@ parameters! {
 }
 
 impl AbsParams {
-    /// Returns the factor that converts `u` and `p` to their unit in training: 1 for fractions, 100 for percent, 0
-    /// without training.
+    /// Returns the factor that converts `u` and `p` to their unit in training. The factor is 1 for fractions, 100 for
+    /// percent, and 0 without training.
     fn unit(&self) -> f64 {
         match self.training {
             Training::None => 0.0,

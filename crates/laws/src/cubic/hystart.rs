@@ -26,8 +26,8 @@ pub(super) struct HyStart {
     conservative: Option<Conservative>,
 }
 
-/// Conservative slow start (CSS): the window grows at a quarter of the rate of slow start, to verify that the delay
-/// persists.
+/// Conservative slow start (CSS): checks that the higher delay persists. The window grows at a quarter of the rate of
+/// slow start.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Conservative {
     /// Smallest round-trip time of the round in which CSS began, in seconds.

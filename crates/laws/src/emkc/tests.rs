@@ -141,7 +141,7 @@ fn a_router_reports_the_interval_that_ended_and_counts_all_that_arrives() {
     assert_eq!(router.signal(), f64::from(f32::MIN), "no arrivals");
 }
 
-/// Returns a sender after the ACK of packet 0 with feedback of router 1: one finished interval and price 0.1.
+/// Returns a sender after the ACK of packet 0. This ACK has feedback of router 1: one finished interval and price 0.1.
 fn listening(changes: &[(&str, f64)]) -> (Params, Sender) {
     let params = params(changes);
     let mut sender = Sender::new(&params, &FlowInfo::of(Bytes::new(1000)));

@@ -219,8 +219,8 @@ fn an_undisturbed_rate_grows_linearly_in_time() {
     close(flow.rate() - start, 0.04 * time, 0.01);
 }
 
-/// Verifies eq 18: the utility of TCP with random loss. The weight contains the delay (`d = 1` in the constants of the
-/// window).
+/// Verifies eq 18, the utility of TCP with random loss. With the parameter `delay = 1`, the rate is proportional to
+/// `1/d`.
 #[test]
 fn random_loss_limits_a_tcp_user_as_eq_18_says() {
     for (beta, rate) in [(0.5, 6.3246), (core::f64::consts::LN_2, 5.3716)] {

@@ -106,7 +106,7 @@ impl Header {
         }
     }
 
-    /// Returns the arrival time `now` of a packet minus its queueing delay.
+    /// Returns `now`, the arrival time of the packet, minus the queueing delay in the header.
     #[inline]
     pub(super) fn unqueued(&self, now: Time) -> Time {
         Time::from_ps(now.as_ps().saturating_sub(self.units() * PS_PER_UNIT))

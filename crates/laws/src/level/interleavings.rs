@@ -141,7 +141,7 @@ fn kept(value: f64) -> f32 {
     f32::from_bits((bits + (1 << (drop - 1))) >> drop << drop)
 }
 
-/// State graph: the next state for each actor.
+/// State graph: the next state for each state and each actor.
 struct Graph {
     states: Vec<State>,
     next: Vec<Vec<usize>>,

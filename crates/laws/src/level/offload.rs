@@ -14,10 +14,10 @@
 //!
 //! - complement of the arrival time of its first packet in ps,
 //! - bits of other traffic, and proposed bits,
-//! - gaps, and gaps of flows below ([`Census`](super::Census) defines flows below),
-//! - bits of flows below,
-//! - two limits. The low half is the largest limit of flows below. The high half is the smallest limit of other flows,
-//!   XORed with the bits of `f32::MAX`.
+//! - inter-packet times (`gap`), and those of flows below the threshold ([`Census`](super::Census)),
+//! - bits of flows below the threshold,
+//! - two limits. The low half is the largest limit of flows below the threshold. The high half is the smallest limit of
+//!   other flows, XORed with the bits of `f32::MAX`.
 //!
 //! The sums of an interval are evaluated one interval later, because packets of the next interval still add to them.
 

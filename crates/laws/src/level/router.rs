@@ -24,19 +24,19 @@ const DAMPING_RANGE: f64 = 0.125;
 /// Factor on steps that are smaller than [`DAMPING_RANGE`].
 const DAMPING_GAIN: f64 = 0.25;
 
-/// Flow counts at the end of an interval. A flow is *below* if its limit at the other links of its path is less than
-/// the last threshold. All rates have the same unit.
+/// Flow counts at the end of an interval. A flow is *below the threshold* if its limit at the other links of its path
+/// is less than the last threshold. All rates have the same unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Census {
     /// Number of flows.
     pub flows: f64,
-    /// Number of flows below.
+    /// Number of flows below the threshold.
     pub few: f64,
-    /// Sum of the limits of the flows below.
+    /// Sum of the limits of the flows below the threshold.
     pub below: f64,
-    /// Largest limit of the flows below; 0 without flows below.
+    /// Largest limit of the flows below the threshold; 0 without such flows.
     pub largest: f64,
-    /// Smallest limit at other links of the flows that are not below; infinity without such flows.
+    /// Smallest limit of the flows at or above the threshold; infinity without such flows.
     pub least_above: f64,
 }
 
@@ -45,8 +45,8 @@ pub struct Census {
 /// bound of the solution.
 ///
 /// From any threshold, the first step ends at or below the solution. The next steps rise to the solution, because they
-/// are Newton steps on a concave function. A step may end below the solution if flows were on the wrong side of the
-/// threshold. The result of any other step is also the upper bound.
+/// are Newton steps on a concave function. A step may end below the solution if some flows were on the wrong side of
+/// the threshold. Otherwise, the result of the step is also the upper bound.
 #[inline]
 #[must_use]
 pub fn fill(target: f64, census: &Census) -> (f64, f64) {
@@ -110,7 +110,7 @@ pub struct Router {
 pub(super) struct Sums {
     /// Start of the interval: arrival time of its first packet.
     pub(super) start: Option<Time>,
-    /// Threshold, bit/s. Flows with a smaller limit at other links are *below*.
+    /// Threshold, bit/s. Flows with a smaller limit at other links are *below the threshold*.
     pub(super) threshold: f32,
     /// Other traffic, in units of 2^-8 bits.
     pub(super) other: u64,
@@ -118,13 +118,13 @@ pub(super) struct Sums {
     pub(super) proposed: u64,
     /// Sum of `gap` over all packets, in units of 2^-44 s.
     pub(super) gaps: u64,
-    /// Sum of `gap` over packets of flows below, in units of 2^-44 s.
+    /// Sum of `gap` over packets of flows below the threshold, in units of 2^-44 s.
     pub(super) gaps_below: u64,
-    /// Sum of the limit times `gap` over packets of flows below, in units of 2^-8 bits.
+    /// Sum of `limit * gap` over packets of flows below the threshold, in units of 2^-8 bits.
     pub(super) below: u64,
-    /// Largest limit of the flows below, in bit/s.
+    /// Largest limit of the flows below the threshold, in bit/s.
     pub(super) largest: f32,
-    /// Smallest limit at other links of the flows that are not below, in bit/s.
+    /// Smallest limit of the flows at or above the threshold, in bit/s.
     pub(super) least_above: f32,
 }
 

@@ -30,7 +30,7 @@ pub struct LpState {
 }
 
 impl LpState {
-    /// Returns true if this ACK indicates congestion: the smoothed delay and the delay of the packet exceed the
+    /// Returns true if this ACK indicates congestion. The smoothed delay and the delay of the packet then exceed the
     /// threshold, and the packet was sent after the last indication.
     fn is_indication(&self, params: &Params, ack: &AckEvent) -> bool {
         let rtt = &ack.rtt;

@@ -2,7 +2,7 @@ use super::LpState;
 use crate::tcp::testing::{Path, ack, at, close, loss, params};
 use crate::tcp::{AckEvent, Rtt, Variant, Window};
 
-/// Returns an ACK with last and smoothed round-trip time `smooth`. The smallest round-trip time is 0.1 s.
+/// Returns an ACK. The last and the smoothed round-trip time are `smooth`, and the smallest is 0.1 s.
 fn delayed(now: f64, smooth: f64) -> AckEvent {
     AckEvent {
         rtt: Rtt {

@@ -27,8 +27,8 @@ impl Source {
     /// Updates `xi` by eq 10. `field` is the echoed field, and `dt` is the time since the last update. Returns the
     /// rate, bit/s.
     ///
-    /// A step of `xi` is the gain times the distance to its equilibrium at this price. Limiting the gain to 1 therefore
-    /// limits `xi` to its equilibrium (section VI).
+    /// A step of `xi` is the gain times the distance to its equilibrium at this price. With a gain of at most 1, `xi`
+    /// therefore never passes the equilibrium (section VI).
     pub(super) fn update(&mut self, params: &Params, field: u32, tau: Duration, dt: Duration) -> f64 {
         let xi = match self {
             Self::Float(xi) => xi,

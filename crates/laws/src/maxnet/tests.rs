@@ -94,8 +94,8 @@ fn eq_3_in_one_interval() {
     close(price_step(&params(&[("mu", 0.94)]), 0.54 * C, 0.0), -0.4 * 0.001, 1e-12);
 }
 
-/// Verifies that the price counts the queue of a saturated link as load. With `T_0 = tau` and windows of `W` in total,
-/// a queue of `W - C tau` counts as a load of `W/tau` (section IV-A).
+/// Verifies that the price counts the queue of a saturated link as load (section IV-A). For `T_0 = tau` and a sum of
+/// windows `W`, a queue of `W - C tau` counts as a load of `W/tau`.
 #[test]
 fn a_queue_stands_for_the_load_that_windows_hold_back() {
     let tau = 0.029;

@@ -205,8 +205,8 @@ impl Router {
         }
     }
 
-    /// Removes a finished flow. If the ACK of the last update of the flow had not reached the sender, the epoch in the
-    /// header is outdated.
+    /// Removes a finished flow. The epoch in the header is outdated if the ACK of the flow's last update did not reach
+    /// the sender.
     fn finish(&mut self, now: Time, hop: u8, header: &Header) {
         let (label, epoch) = header.left_behind(hop);
         let mut age = self.epoch.wrapping_sub(epoch) & 3;

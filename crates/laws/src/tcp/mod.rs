@@ -88,7 +88,7 @@ pub struct AckEvent {
     pub marked: bool,
     /// Round-trip times, including the sample of this ACK.
     pub rtt: Rtt,
-    /// True for the first ACK of a round trip: the acknowledged packet was sent after the first ACK of the previous
+    /// True for the first ACK of a round trip. The acknowledged packet was sent after the first ACK of the previous
     /// round trip.
     pub round: bool,
     /// True if the flow used its window. Only then may the window grow.

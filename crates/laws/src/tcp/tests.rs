@@ -73,8 +73,8 @@ fn slow_start_doubles_the_window_in_each_round_trip() {
     }
 }
 
-/// Verifies the growth per ACK: one packet (RFC 5681, section 3.1) or, with delayed ACKs, the number of acknowledged
-/// packets (Linux and RFC 9406).
+/// Verifies the growth per ACK. It is one packet (RFC 5681, section 3.1). With delayed ACKs, it is the number of
+/// acknowledged packets (Linux and RFC 9406).
 #[test]
 fn slow_start_doubles_the_window_with_delayed_acks_too() {
     for (delayed_ack, grown) in [(0.0, 1.0), (1.0, 2.0)] {

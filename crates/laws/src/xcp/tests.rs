@@ -85,8 +85,8 @@ fn mix(loads: [u32; 3]) -> [Flow; 3] {
     ]
 }
 
-/// Mean round-trip time `d`, which is also the control interval. For packets of size `s`, the sum of `rtt * s / cwnd`
-/// over the packets of a flow in one interval is `d` at any rate.
+/// Mean round-trip time `d`, which is also the control interval. In one interval, the sum of `rtt * s / cwnd` over the
+/// packets of a flow is `d` at any rate. `s` is the packet size.
 const MEAN: f64 = 0.1;
 
 /// Router that receives packets from the test.

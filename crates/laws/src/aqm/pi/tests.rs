@@ -49,8 +49,8 @@ fn the_defaults_are_the_papers_controller_sampled_at_160_hz() {
     close(params.b, k / z - k * t / 2.0, 0.5e-8);
 }
 
-/// Verifies the response to a step from an empty queue to `q_ref + e`: a jump of `a e + b q_ref`, and then `(a - b) e`
-/// per interval.
+/// Verifies the response to a step from an empty queue to `q_ref + e`. `p` jumps by `a e + b q_ref`, and then grows by
+/// `(a - b) e` per interval.
 #[test]
 fn a_step_gives_a_jump_and_a_ramp() {
     let params = try_params(&[]).unwrap();
@@ -99,8 +99,8 @@ fn packets_are_marked_with_the_probability() {
     assert_eq!(pi.on_arrival(&params, &packet, p + 1e-12), Verdict::Pass);
 }
 
-/// Verifies the equilibrium in a closed loop with TCP-like senders, `x = c sqrt(p_0 / p)`, at the operating point of
-/// the paper. In equilibrium, the queue is `q_ref` and `p = p_0`.
+/// Verifies the equilibrium of a closed loop at the operating point of the paper. The rate of the senders is TCP-like,
+/// `x = c sqrt(p_0 / p)`. In equilibrium, the queue is `q_ref` and `p = p_0`.
 #[test]
 fn in_a_closed_loop_the_queue_is_the_target() {
     let params = try_params(&[]).unwrap();

@@ -77,9 +77,9 @@ fn a_queue_at_its_target_keeps_its_price() {
     close(rem.signal(), price, 0.0);
 }
 
-/// Verifies the equilibrium in a closed loop with TCP-like senders, `x = c sqrt(p_0 / p)`. The link sends `c` packets
-/// per second, and the queue limit is 200 packets. In equilibrium, the queue is `b*` and the price is `-ln(1 - p_0) /
-/// ln phi`.
+/// Verifies the equilibrium of a closed loop. The rate of the senders is TCP-like, `x = c sqrt(p_0 / p)`. The link
+/// sends `c` packets per second, and the queue limit is 200 packets. In equilibrium, the queue is `b*` and the price is
+/// `-ln(1 - p_0) / ln phi`.
 #[test]
 fn in_a_closed_loop_the_queue_is_the_target() {
     let params = params();
