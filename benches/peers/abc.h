@@ -1,4 +1,4 @@
-/* Exports of a peer of `python -m experiments.peers abc`: the queue of an ABC router, in one shared library.
+/* Shared library for `python -m experiments.peers abc`: the queue of an ABC router.
  *
  * The library has no clock: time is an argument, in ms. The library copies packets, so the caller may reuse its packet.
  * The queue lives until the process ends. */
@@ -22,7 +22,7 @@ void *queue_new(void);
 /* Enqueues a packet, at time `came`. */
 void queue_put(void *queue, const struct Packet *packet);
 /* Dequeues the next packet at a transmission opportunity of the link. The packet may be marked CE. Returns 0 if the
- * queue is empty. The opportunity is lost then. */
+ * queue is empty. In this case, the opportunity is lost. */
 int queue_take(void *queue, uint64_t now, struct Packet *packet);
 
 #ifdef __cplusplus

@@ -1,4 +1,4 @@
-/* Exports of a peer of `python -m experiments.peers bbr3`: BBRv3 with its delivery-rate samples, in one library.
+/* Shared library for `python -m experiments.peers bbr3`: BBRv3 with its delivery-rate samples.
  *
  * The library has no clock: time is in `Sender`. The caller owns `Sender`, which is valid only during the call. A law
  * lives until the process ends. Packets are numbered from 0. Lost packets are not retransmitted. An ACK acknowledges
@@ -42,7 +42,7 @@ void bbr3_acknowledged(void *law, struct Sender *sender, uint32_t number, int64_
 void bbr3_loses(void *law, struct Sender *sender, int state);
 /* Called when packet `number` is declared lost. `flight` does not include this packet. */
 void bbr3_lost(void *law, struct Sender *sender, uint32_t number);
-/* Called when the state changes: to BBR3_RECOVERY before the losses are reported, to BBR3_TIMEOUT after the reports. */
+/* Called when the state changes. BBR3_RECOVERY precedes the reports of losses, and BBR3_TIMEOUT follows them. */
 void bbr3_state(void *law, struct Sender *sender, int state);
 /* Updates `rate` and `window`. Called after an ACK and the losses that the ACK shows. */
 void bbr3_control(void *law, struct Sender *sender);

@@ -7,8 +7,8 @@
 // packets, and do not retransmit it.
 //
 // The program prints, for each flow, the packets that left, were dropped and were marked after FROM_S. Then it prints a
-// line for each flow in each 10 ms with ACKs. The line has the flow and the mean delay of the ACKs in ns, without the
-// round trip.
+// line for each flow in each 10 ms with ACKs. The line contains the flow and, for its ACKs, the mean delay minus the
+// round trip, ns.
 
 #include <math.h>
 

@@ -1,4 +1,4 @@
-/* Exports of peers of `python -m experiments.peers dualpi2`: one shared library has DualPI2, another has a sender of
+/* Shared libraries for `python -m experiments.peers dualpi2`. One contains DualPI2, and another contains a sender of
  * Prague.
  *
  * The libraries have no clock: time is an argument. It is in ns for the queue. For the sender, it is in us and at least
@@ -26,7 +26,7 @@ void queue_put(void *queue, uint64_t now, const struct Packet *packet);
 int queue_take(void *queue, uint64_t now, struct Packet *packet);
 /* Returns a packet that was dropped since the last call. Returns 0 if no packet was dropped. */
 int queue_dropped(void *queue, struct Packet *packet);
-/* `queue_due` returns the time of the next update of p'. `queue_update` performs the update. */
+/* `queue_due` returns the time of the next update of the base probability p'. `queue_update` updates p'. */
 uint64_t queue_due(void *queue);
 void queue_update(void *queue, uint64_t now);
 

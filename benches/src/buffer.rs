@@ -89,7 +89,7 @@ fn send(span: Span) -> Result<(f64, f64), Error> {
     Ok((thread_ns() - start, packets))
 }
 
-/// Sizes the queue in a thread, for the given time. Returns the thread. Its result is its CPU time, ns.
+/// Sizes the queue in a thread, for the given time. Returns the thread. The result of the thread is its CPU time, ns.
 ///
 /// The utilisation always exceeds the target, so each decision sets a smaller limit.
 fn size(path: &Path, span: Span) -> Result<JoinHandle<Result<f64, Error>>, Error> {

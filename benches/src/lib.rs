@@ -28,7 +28,7 @@ pub struct Effort {
     packets: u32,
     /// Duration of a case that sends for a fixed time.
     span: Duration,
-    /// Time after which a part starts no other round.
+    /// Time after which a part starts no further round.
     budget: Duration,
 }
 

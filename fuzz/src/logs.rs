@@ -121,8 +121,8 @@ fn told(choices: &mut Choices<'_>) -> Vec<u8> {
     page.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-/// Returns the values of a table. At most one value is the smallest or largest of its range. All other values are
-/// defaults.
+/// Returns the values of a parameter table. At most one value is the minimum or maximum of its range. All other values
+/// are defaults.
 fn values(table: &[ParamSpec], choices: &mut Choices<'_>) -> Vec<f64> {
     let mut values: Vec<f64> = table.iter().map(|row| row.default).collect();
     let changed = choices.below(30);

@@ -206,7 +206,7 @@ const ODD: &[&str] = &[
     "{ uniform = [] }",
 ];
 
-/// Makes a scenario file from which parts are cut out, overwritten or inserted.
+/// Makes a damaged scenario file. Some of its text is removed, overwritten or inserted.
 #[must_use]
 pub fn damaged_text(bytes: &[u8]) -> Vec<u8> {
     let mut choices = Choices::new(bytes);
@@ -224,7 +224,7 @@ pub fn damaged_text(bytes: &[u8]) -> Vec<u8> {
     text
 }
 
-/// Makes a scenario of which values are changed, added or removed.
+/// Makes a scenario in which values are changed, added or removed.
 #[must_use]
 #[expect(clippy::missing_panics_doc, reason = "the base scenario is a constant")]
 pub fn damaged_structure(bytes: &[u8]) -> Value {

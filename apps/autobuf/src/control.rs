@@ -172,8 +172,7 @@ impl Control {
     ///
     /// # Errors
     /// When the line is too slow for the delay target, the lower bound exceeds the upper bound, or parameters are out
-    /// of
-    /// range.
+    /// of range.
     pub fn new(targets: &Targets, place: &SizedQueue) -> Result<Self, Error> {
         check_delay(targets.delay, place.capacity, place.frame)?;
         check_use(place, targets.utilisation)?;
@@ -248,7 +247,7 @@ impl Control {
         self.least
     }
 
-    /// Returns the utilisation of the line. Borrowed capacity of a class counts as its own capacity.
+    /// Returns the utilisation of the line. The capacity of a class includes the capacity that it borrows.
     #[must_use]
     pub fn utilisation(&self, load: &Load) -> f64 {
         load.utilisation(&self.port)

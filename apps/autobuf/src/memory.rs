@@ -66,8 +66,8 @@ impl Memory {
         let mut shares: Vec<Share> = ports.iter().map(share).collect();
         divide(self.total(), &mut shares);
         let limit = |(share, port): (&Share, &Sharer<'_>)| {
-            // A rounding error may leave a value just below a whole number, so such a value is rounded up. Other
-            // fractions have no room for a packet.
+            // A rounding error may leave a value just below a whole number, so such a value is rounded up. All other
+            // values are rounded down.
             let whole = (share.limit / self.of(port.place) * (1.0 + 1e-12)) as u32;
             whole.clamp(port.least, port.wanted.max(port.least))
         };
@@ -159,8 +159,8 @@ mod tests {
             };
             Memory(total).divide(&[sharer(&places[0], 1), sharer(&places[1], 1514)])
         };
-        // Each queue gets one packet. 40 packets remain. The line that is three times as fast gets three quarters of
-        // them.
+        // Each queue gets one packet. 40 packets remain. One line has three times the rate of the other line, and gets
+        // three quarters of these packets.
         assert_eq!(divide(Limit::Packets(42)), [31, 11 * 1514]);
         assert_eq!(divide(Limit::Bytes(42 * 1514)), [31, 11 * 1514]);
     }

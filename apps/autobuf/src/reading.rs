@@ -11,9 +11,9 @@ use levelflow_host::tc::Handle;
 pub struct Reading {
     /// Seconds since the start.
     pub time: f64,
-    /// The device.
+    /// Name of the device.
     pub device: String,
-    /// The queue.
+    /// Handle of the queue.
     pub qdisc: Handle,
     /// Duration of the measurement, ns.
     pub elapsed_ns: u64,

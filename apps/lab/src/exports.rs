@@ -95,8 +95,8 @@ pub extern "C" fn parse() -> u32 {
     })
 }
 
-/// Replaces each trace file that a link names by the changes in this file. The input is JSON: `scenario`, and `files`
-/// with the text of each file by name. Folders in the scenario are ignored.
+/// Replaces the name of each trace file in a link by the changes in the file. The input is JSON: `scenario`, and
+/// `files` with the text of each file by name. Folders in the scenario are ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn traces() -> u32 {
     with_input(|text| {
@@ -186,7 +186,8 @@ pub extern "C" fn summary() -> u32 {
     with_run(LabRun::summary)
 }
 
-/// Returns the stays of packets at links: those that ended since the last call, and those in progress.
+/// Returns the stays that ended since the last call, and the stays in progress. A stay is the time that one packet
+/// spends at one link.
 #[unsafe(no_mangle)]
 pub extern "C" fn stays() -> u32 {
     with_run(|run| Ok(output::tables(&[("stays", output::stays(&run.stays()))])))

@@ -94,7 +94,8 @@ impl LabRun {
         serde_json::to_string(&summary).map_err(|e| e.to_string())
     }
 
-    /// Returns the stays of packets at links: those that ended since the last call, and those in progress.
+    /// Returns the stays that ended since the last call, and the stays in progress. A stay is the time that one packet
+    /// spends at one link.
     pub fn stays(&mut self) -> Vec<Stay> {
         let mut stays = self.sim.trace.as_mut().map(|trace| trace.take()).unwrap_or_default();
         stays.extend(self.sim.present());

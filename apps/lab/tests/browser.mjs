@@ -65,7 +65,7 @@ export async function saved(page, id) {
 
 export const field = (page, key) => page.locator(`.controls [data-key="${key}"]`);
 
-/** Types into a field and leaves it. */
+/** Types into a field, and moves the focus away. */
 export async function type(page, key, text) {
   await field(page, key).fill(text);
   await field(page, key).press("Tab");

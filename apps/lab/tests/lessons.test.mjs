@@ -24,7 +24,7 @@ function lesson(id, change = () => {}) {
 const tried = (id) => lesson(id, LESSONS.find((one) => one.id === id).tried);
 const near = (found, expected, share) => assert.ok(Math.abs(found / expected - 1) <= share, `${found}, not ${expected}`);
 
-/** Returns the ratio of the largest to the smallest rate of a flow in the last quarter. */
+/** Returns the largest rate of a flow in the last quarter of a run, divided by its smallest rate. */
 function swing({ tables, resolved, now }) {
   const rates = [...tables.flows.throughput_bps].filter((_, row) => row % resolved.flows.length === 0 && tables.flows.t[row] > 0.75 * now);
   return Math.max(...rates) / Math.min(...rates);

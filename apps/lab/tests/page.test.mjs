@@ -356,7 +356,7 @@ test("saved tables open as a stored result of their scenario", async () => {
   assert.equal(await words(page, "rates"), before);
   const half = flows.toString().replaceAll(/,(\d{7}\.?\d*),/g, (_, rate) => `,${Number(rate) / 2},`);
   await redraws(page, () => give(["half.csv", Buffer.from(half)]));
-  assert.notEqual(await words(page, "rates"), before); // the plots show the file instead of a run
+  assert.notEqual(await words(page, "rates"), before); // the plots show the opened file, not a run
   await redraws(page, () => page.click("#run-here"));
   assert.ok(await page.locator("#stored").isHidden());
   assert.equal(await words(page, "rates"), before);

@@ -107,7 +107,8 @@ export class Controls {
   }
 
   /**
-   * Creates a field for a key of entries. The field looks up the entries at each use, because edits replace them.
+   * Creates a field for one key of links or flows. The field looks up these objects at each use, because edits replace
+   * them.
    *
    * @param {string} id
    * @param {string} key
@@ -281,7 +282,7 @@ export class Controls {
     ];
   }
 
-  /** Creates the fields of all laws' parameters. Returns them with their rows, of which some are in a collapsed box. */
+  /** Creates the fields of all laws' parameters. Returns fields and rows. A collapsed box contains some of the rows. */
   #parameters() {
     const laws = [...new Set(this.lab.scenario.flow.map(lawOf))];
     const used = laws.flatMap((name) => this.lab.catalogue.laws.filter((law) => law.name === name));

@@ -92,7 +92,7 @@ export class Engine {
   }
 
   /**
-   * Replaces each trace file that a link names by the changes in this file.
+   * Replaces the name of each trace file in a link by the changes in the file.
    *
    * @param {Scenario} scenario
    * @param {{[name: string]: string}} files texts of the files
@@ -134,8 +134,8 @@ export class Engine {
   }
 
   /**
-   * Advances to a time, or by a number of events. Returns "there" at this time or the end of the run, "cut" at the
-   * limit of events, otherwise "more".
+   * Advances to a time, or by a number of events. Returns "there" if the run has reached this time or its end. Returns
+   * "cut" at the limit of events, and otherwise "more".
    *
    * @param {number} until s
    * @param {number} events
@@ -174,7 +174,8 @@ export class Engine {
   }
 
   /**
-   * Returns the stays of packets at links: those that ended since the last call, and those in progress.
+   * Returns the stays that ended since the last call, and the stays in progress. A stay is the time that one packet
+   * spends at one link.
    *
    * @returns {StayTable}
    */

@@ -5,9 +5,10 @@ import { parse } from "./units.js";
 /** @import { Resolved, ResolvedFlow } from "./types.js" */
 
 /**
- * Computes the max-min fair rate per flow of each entry, in bit/s. Entries without an active flow have the rate 0.
+ * Computes the max-min fair rate per flow of each flow entry, in bit/s. A flow entry without active flows has the rate
+ * 0.
  *
- * The rates of all flows increase together. A flow stops increasing when a link of its path is full.
+ * The rates of all flows increase together. The rate of a flow stops increasing when a link of its path is full.
  *
  * @param {number[]} room capacity of each link that these flows may use, bit/s
  * @param {number[][]} routes links of each entry's path
@@ -34,7 +35,7 @@ export function maxmin(room, routes, counts) {
 }
 
 /**
- * Returns the paths of an entry's flows at a time, and the fraction of flows on each path.
+ * Returns the paths of a flow entry at a time, and the fraction of its flows on each path.
  *
  * @param {ResolvedFlow} flow
  * @param {number} time
@@ -51,11 +52,11 @@ function pathsOf(flow, time, index) {
 }
 
 /**
- * Returns a function that computes the fair rate per flow of each entry. The function receives the number of active
- * flows of each entry, and the end of a sample in seconds.
+ * Returns a function that computes the fair rate per flow of each flow entry. The function receives the number of
+ * active flows of each flow entry, and the end of a sample in seconds.
  *
- * The capacity of a link is the target rate of its routers minus the rate of unresponsive senders. Paths are those at
- * the end of the sample.
+ * The capacity of a link is the target rate of its routers minus the rate of unresponsive senders. The function uses
+ * the paths at the end of the sample.
  *
  * @param {Resolved} resolved
  * @param {Map<number, number>} sending total rate of entries with applications, in bit/s; these entries do not compete

@@ -50,7 +50,7 @@ async function naming(file, read) {
 }
 
 /**
- * Parses a scenario. Replaces its traces by the changes in the trace files.
+ * Parses a scenario. Replaces the name of each trace file by the changes in the file.
  *
  * @param {string} text
  * @param {File[]} files

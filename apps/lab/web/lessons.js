@@ -68,7 +68,7 @@ function lost({ summary }) {
 }
 
 /**
- * Returns Jain's index of the rates relative to fair rates: 1 if every flow has its fair rate.
+ * Returns Jain's index of `rate / fair rate`. The index is 1 if every flow has its fair rate.
  *
  * @param {Outcome["flows"]} flows
  */
@@ -79,7 +79,7 @@ export function jain(flows) {
 }
 
 /**
- * Returns the difference of the largest and smallest rate of a flow in the last quarter of a run, relative to the mean.
+ * Returns `(largest - smallest) / mean` of the rates of a flow in the last quarter of a run.
  *
  * @param {Result} result
  * @param {number} index

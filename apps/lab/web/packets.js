@@ -14,7 +14,7 @@ import { parse } from "./units.js";
 const MAX_ROWS = 300_000;
 /** Number of periods that are kept. */
 const MAX_PERIODS = 3;
-/** Ends of a stay at a link, as in `apps/lab/src/output.rs`. */
+/** Outcomes of a stay at a link, as in `apps/lab/src/output.rs`. */
 const FATE = { dropped: 1, lost: 2 };
 /** Length of a full queue, pixels. */
 const BOX = 46;
@@ -34,7 +34,7 @@ const MAX_DOTS = 2500;
 export class Packets {
   /** @type {Period[]} */
   #periods = [];
-  /** Begin of the requested period, s; null without a request. @type {number | null} */
+  /** Start of the requested period, s; null without a request. @type {number | null} */
   #requested = null;
   #version = -1;
   /** @type {Scenario | null} */
@@ -209,8 +209,8 @@ export class Packets {
   }
 
   /**
-   * Returns the buffer of a queue in bytes; for an unlimited buffer, the largest backlog. Returns null for a queue that
-   * never holds two data packets.
+   * Returns the buffer of a queue in bytes. For an unlimited buffer, returns the largest backlog. Returns null for a
+   * queue that never holds two data packets.
    *
    * @param {Result} result
    * @param {number} index
@@ -230,7 +230,7 @@ export class Packets {
   }
 
   /**
-   * Draws a cross for a dropped or lost packet, which falls and fades.
+   * Draws a dropped or lost packet as a cross that falls and fades.
    *
    * @param {Stage["lines"][number]} line
    * @param {number} fate

@@ -31,7 +31,7 @@ const PERCENT = ["%", 0.01];
 const DASHES = [[], [9, 4], [5, 3, 1.5, 3], [2.5, 2.5]];
 
 /**
- * Returns the colour and dashes of the i-th line. Adjacent lines differ in both.
+ * Returns the colour and dashes of the i-th line. Adjacent lines differ in colour and in dashes.
  *
  * @param {number} i
  * @param {boolean} dark
@@ -43,7 +43,7 @@ export function look(i, dark) {
 }
 
 /**
- * Returns the larger one of a number and the largest value of a series.
+ * Returns the maximum of a number and all values of a series.
  *
  * @param {number} most
  * @param {Series} values
@@ -135,7 +135,7 @@ function signal(title, lines) {
 }
 
 /**
- * Returns the range of signals without rare extremes, which would flatten the lines.
+ * Returns the range of signals, without rare extremes. Such extremes would flatten the lines.
  *
  * @param {Line[]} lines
  */

@@ -6,7 +6,7 @@ import { element } from "./dom.js";
 /** @import { Panel } from "./panels.js" */
 
 /**
- * Plot in the page. `key` has everything that requires a new plot when it changes.
+ * Plot in the page. A change of `key` requires a new plot.
  *
  * @typedef {{figure: HTMLElement, key: string, panel: Panel, plot?: uPlot, now: HTMLElement, tip: HTMLElement}} Built
  */

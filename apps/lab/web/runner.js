@@ -7,7 +7,7 @@
 /** @import { Catalogue, PlayRequest, Reply, Request, Result, RunRequest, Scenario, SmallRequest } from "./types.js" */
 
 /**
- * Starts a worker. Returns a function that sends a request; its listener receives each reply.
+ * Starts a worker. Returns a function that sends a request, and passes each reply to a listener.
  *
  * @param {string} script
  * @returns {(request: Request, listener: (reply: Reply) => void) => void}
@@ -114,7 +114,7 @@ function small(request) {
 export const parse = async (toml) => (await small({ kind: "parse", toml })).scenario;
 
 /**
- * Replaces each trace file that a link names by the changes in this file.
+ * Replaces the name of each trace file in a link by the changes in the file.
  *
  * @param {Scenario} scenario
  * @param {{[name: string]: string}} files texts of the files

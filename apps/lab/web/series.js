@@ -75,7 +75,7 @@ function meanRates(link, t) {
 }
 
 /**
- * Returns the throughput per flow and the max-min fair rate of each entry, in bit/s.
+ * Returns the throughput per flow and the max-min fair rate of each flow entry, in bit/s.
  *
  * @param {Result} result
  * @param {number} most limit on the entries
@@ -120,7 +120,7 @@ function bufferBytes(resolved, link) {
 }
 
 /**
- * Returns the names of the links on all paths of an entry.
+ * Returns the names of all links on the paths of a flow entry.
  *
  * @param {ResolvedFlow} flow
  */
@@ -129,7 +129,7 @@ function linksOf(flow) {
 }
 
 /**
- * Returns true if a link is on a path of an entry.
+ * Returns true if a link is on a path of a flow entry.
  *
  * @param {ResolvedFlow} flow
  * @param {string} name

@@ -16,7 +16,7 @@ import { nodes } from "./scenario.js";
  *   paths: (string[] | null)[]}} View
  */
 
-/** Distance of each direction of a link from their middle line. */
+/** Distance of the line of each direction from the middle line of the link. */
 const APART = 7;
 /** Limit on the hosts at a node. */
 const MAX_HOSTS = 6;
@@ -32,7 +32,7 @@ const MIN_NAMED_WIDTH = 24;
 const STEPS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
 /**
- * Returns the nodes of a flow's path, or else of the path with the fewest hops; null without a path.
+ * Returns the nodes of a flow's path. For a flow without a given path, returns the path with the fewest hops, or null.
  *
  * @param {Scenario} scenario
  * @param {Flow} flow

@@ -96,7 +96,7 @@
 
 /**
  * Messages from the page to a worker, and its replies. A request has at least one reply; `last` marks the last one.
- * A request that a newer one replaces gets the reply `dropped`.
+ * If a newer request replaces a request, the older request gets the reply `dropped`.
  *
  * @typedef {"a" | "b" | "check"} SideName
  * @typedef {{kind: "run", side: SideName, scenario: Scenario}} RunRequest

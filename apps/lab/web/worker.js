@@ -6,7 +6,7 @@ import { Engine, Mistake } from "./engine.js";
 
 /** Events between two checks for messages; about 10 ms of work. */
 const SLICE_EVENTS = 60_000;
-/** Time after which a newer run replaces a run, ms. */
+/** Minimum time before a newer run replaces a run, ms. */
 const MIN_RUN_MS = 150;
 /** Time to the first piece of a result, ms. It doubles for each further piece. */
 const PIECE_MS = 60;

@@ -160,7 +160,7 @@ impl AbsRun {
         targets.check()?;
         self.check()?;
         let stop = Stop::on_signals()?;
-        // State left by a killed run is restored first, because the current limit is not the original one.
+        // A killed run leaves a changed limit, so the original limit is restored first.
         let pid_file = if self.dry_run {
             None
         } else {

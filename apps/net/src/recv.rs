@@ -65,8 +65,8 @@ struct Line {
     from: SocketAddr,
     #[serde(flatten)]
     counts: Counts,
-    /// Time from the departure of the first packet to the arrival of the newest, s; valid only if both ends are on one
-    /// machine.
+    /// Time from the departure of the first packet to the arrival of the newest packet, s. Valid only if both ends are
+    /// on one machine.
     lasted: f64,
 }
 

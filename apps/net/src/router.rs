@@ -395,7 +395,8 @@ impl Show {
     }
 }
 
-/// Draws a router's identifier in headers. Two routers of a path draw the same identifier with probability 2^-32.
+/// Draws the random identifier that a router writes into headers. Two routers draw the same identifier with probability
+/// 2^-32.
 fn identity() -> u32 {
     rand::random_range(1..=u32::MAX)
 }

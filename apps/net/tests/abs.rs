@@ -18,7 +18,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 const TBF: &str = "qdisc replace dev lf0 root handle 1: tbf rate 1mbit burst 2000 limit 50000";
-/// Queue so slow that packets remain in it after a pause of the machine: transmission of a packet takes a second.
+/// Slow queue. The transmission of a packet takes a second, so packets remain after a pause of the machine.
 const SLOW: &str = "qdisc replace dev lf0 root handle 1: tbf rate 8kbit burst 2000 limit 50000";
 const HTB: &str = "qdisc replace dev lf0 root handle 4: htb default 1\n\
                    class add dev lf0 parent 4: classid 4:1 htb rate 8kbit ceil 16kbit burst 2000 quantum 2000\n\
@@ -193,7 +193,7 @@ fn the_limit_comes_back_after_kill_9() {
         Some(1),
         "nothing is left"
     );
-    // The next run first restores the limit from before the kill, so it also restores that limit at its end.
+    // The next run first restores the limit from before the kill. At its end, it restores the same limit again.
     kill();
     let output = run(
         &namespace,

@@ -58,7 +58,7 @@ fn used(namespace: &Namespace, at: &[&str]) -> f64 {
     shares[1..].iter().sum::<f64>() / (shares.len() - 1) as f64
 }
 
-/// The kernel is the reference. With 200 extra bytes per 1000, a full line sends at 83 % of its rate.
+/// The kernel is the reference. With 200 extra bytes per packet of 1000 bytes, a full line sends at 83 % of its rate.
 #[test]
 fn a_full_line_with_overhead_is_used_to_all_of_it() {
     needs_root!("a_full_line_with_overhead_is_used_to_all_of_it");

@@ -107,8 +107,8 @@ fn leaves_share_a_memory_that_is_never_exceeded() {
     let mut command = abs(&[&args[..], &more[..], &[log.to_str().unwrap()]].concat());
     command.stdout(Stdio::null());
     let algorithm = Guard(namespace.spawn(command).unwrap());
-    // The first leaf demands more and more memory, and the second leaf none. So the first leaf gets the memory that the
-    // second leaf does not use.
+    // The first leaf demands more and more memory, and the second leaf demands none. The first leaf therefore gets all
+    // memory that the second leaf does not use.
     overload(&namespace, 1, &stop);
     watch(
         &namespace,
@@ -120,7 +120,7 @@ fn leaves_share_a_memory_that_is_never_exceeded() {
         status.contains("memory 60 packets") && status.contains("10: limit 40 packets (wants "),
         "{status}"
     );
-    // Now both leaves demand more memory. Each gets half of it once the first leaf's queue has drained.
+    // Now both leaves demand more memory. Each leaf gets half of the memory after the first leaf's queue has drained.
     overload(&namespace, 2, &stop);
     watch(&namespace, "both have half", |now| {
         now.iter().all(|(limit, _)| *limit == 30)

@@ -76,7 +76,7 @@ fn a_kernel_router_forwards_malformed_packets_unchanged() {
         refused += u64::from(port::header(params().law().signalling, &bytes) == Err(PacketClass::Refused));
         assert_eq!(cross(&bytes), bytes);
     }
-    // Field values with which no router could compute, and a fragmented datagram.
+    // Field values that no router can use in a computation, and a fragmented datagram.
     for (field, lies) in [
         (12, &[f32::NAN][..]),
         (16, &[f32::NAN]),

@@ -109,7 +109,7 @@ fn link(middle: &Namespace) -> Running {
     running
 }
 
-/// Runs three flows until `end` and, in parallel, `meanwhile`; returns the packets that arrived.
+/// Runs three flows until `end`, and runs `meanwhile` in parallel. Returns the packets that arrived.
 fn three_flows(hosts: &Hosts, end: Instant, meanwhile: impl FnOnce()) -> Vec<(Instant, u32, u64)> {
     let server = hosts.server();
     let to = server.local_addr().unwrap();

@@ -69,7 +69,7 @@ impl Pair {
         b.connect("10.0.0.1:7000").unwrap();
         for socket in [&a, &b] {
             socket.set_read_timeout(Some(Duration::from_millis(500))).unwrap();
-            // Packets that the test reads too late must stay in the socket's buffer.
+            // The socket's buffer must hold the packets until the test reads them.
             setsockopt(socket, sockopt::RcvBufForce, &(16 << 20)).unwrap();
         }
         // Addresses of neighbours are resolved before the measurement.
@@ -205,7 +205,7 @@ fn a_trace_is_replayed_on_time() {
     let mut link = pair.middle.spawn(command).unwrap();
     std::thread::sleep(Duration::from_millis(300));
     let (a, b) = pair.sockets();
-    // The line only carries a small packet every 20 ms.
+    // The line carries only one small packet every 20 ms.
     let start = Instant::now();
     let mut times = Vec::new();
     while start.elapsed() < Duration::from_secs(4) {
@@ -278,7 +278,7 @@ fn kernel_tcp_fills_the_link_that_the_command_emulates() {
     assert!(there["delivered_bytes"].as_u64().unwrap() > 5_000_000, "{there}");
 }
 
-/// CoDel's target is 5 ms. Without CoDel, a full queue of 1000 packets would delay by 600 ms.
+/// CoDel's target is 5 ms. Without CoDel, the delay of a full queue of 1000 packets would be 600 ms.
 #[test]
 fn a_queue_discipline_keeps_the_queue_of_kernel_tcp_short() {
     needs_root!("a_queue_discipline_keeps_the_queue_of_kernel_tcp_short");

@@ -116,7 +116,8 @@ fn shared(law: &str, host: &str) {
     );
 }
 
-/// A law with routers gets one on the path, and each of its flows must detect it. All laws run concurrently.
+/// For a law with routers, the path contains one router of the law. Each flow must detect this router. All laws run
+/// concurrently.
 #[test]
 fn transfers_of_any_law_complete_over_both_families() {
     for host in ["127.0.0.1", "[::1]"] {

@@ -30,7 +30,8 @@ fn receive(socket: &UdpSocket, room: &mut [u8]) -> Option<(u8, usize, SocketAddr
     Some((field.unwrap() & 3, message.bytes, from))
 }
 
-/// Queue that forwards packets, marks them if requested, and forwards replies every 10 ms, until dropped.
+/// Queue that forwards packets and, if requested, marks them. It forwards replies every 10 ms. It runs until it is
+/// dropped.
 struct Queue {
     at: String,
     /// Number of ECN-capable packets, and number of other packets.
@@ -98,8 +99,8 @@ impl Drop for Queue {
     }
 }
 
-/// Runs a flow for one second through a [`Queue`]. Returns the number of packets, of ECN-capable ones, and of those
-/// that arrived marked.
+/// Runs a flow for one second through a [`Queue`]. Returns three numbers of packets: all packets, ECN-capable packets,
+/// and packets that arrived marked.
 fn through(host: &str, law: &str, marks: bool) -> [u64; 3] {
     let mut recv = Guard(
         net(&["recv", &format!("{host}:0"), "--for", "20 s", "--flows", "1"])

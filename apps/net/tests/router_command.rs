@@ -66,7 +66,7 @@ impl Relay {
         relay
     }
 
-    /// Returns the relay's entry in `status`.
+    /// Returns the state of the relay that `status` prints.
     fn status(&self) -> Option<Value> {
         let all: Value = serde_json::from_slice(&run(&["status", "--json"]).stdout).unwrap();
         all.as_array().unwrap().iter().find(|s| s["place"] == *self.at).cloned()

@@ -104,10 +104,10 @@ fn jetmax_on_a_real_path_shares_fairly_and_drops_nothing() {
         assert_eq!(flow["sent_packets"], flow["delivered_packets"], "{flow}");
         let rtt = flow["rtt_s"]["p50"].as_f64().unwrap();
         assert!((base..base + 0.005).contains(&rtt), "{flow}");
-        // The reverse path is idle, so the excess of the round-trip time is that of the forward path.
+        // The reverse path is idle, so the round-trip time and the forward delay have the same excess.
         let excess = flow["one_way_excess_s"]["p50"].as_f64().unwrap();
         assert!((excess - (rtt - base)).abs() < 1e-3, "{flow}");
-        // Both flows start at once, and send little until they have their shares.
+        // Both flows start at once, and send slowly until they receive their fair rates.
         let rate = flow["delivered_bytes"].as_f64().unwrap() * 8.0 / 6.0;
         assert!((7e6..10.5e6).contains(&rate), "{rate}");
     }

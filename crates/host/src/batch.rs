@@ -16,8 +16,8 @@ const MAX_DATAGRAM_BYTES: usize = 1 << 16;
 /// ECN field of a marked packet: both bits set (RFC 3168).
 const ECN_CE: u8 = 0b11;
 
-/// Buffers for one batch. Use a separate instance for each receiving socket, or for sockets of one address family: a
-/// call limits the space for addresses in the next call to the lengths that it received.
+/// Buffers for one batch. All sockets that receive into one instance must have the same address family. The length of a
+/// received address limits the space for the address in the next call.
 pub struct Batch {
     incoming: MultiHeaders<SockaddrStorage>,
     outgoing: MultiHeaders<SockaddrStorage>,
@@ -101,8 +101,8 @@ impl Batch {
 pub struct Origin {
     /// Address of the sender; `None` if the system does not report it.
     pub from: Option<SocketAddr>,
-    /// True if a queue marked the datagram (ECN). Only sockets that report the ECN field set it, such as those of
-    /// [`load`](levelflow_load).
+    /// True if a queue marked the datagram (ECN). Always false for a socket that does not report the ECN field. The
+    /// sockets of [`load`](levelflow_load) report it.
     pub marked: bool,
 }
 

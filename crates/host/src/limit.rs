@@ -229,10 +229,10 @@ pub fn burst_of(options: &[u8]) -> Option<u32> {
 }
 
 /// Returns the burst, in bytes. If a change does not set the burst, the kernel rounds the burst down, and drops packets
-/// of exactly its size.
+/// of exactly the old burst size.
 ///
 /// The kernel only reports the burst's transmission time, in ticks. The result is the largest burst with this number of
-/// ticks, so all packets that passed before still pass.
+/// ticks. All packets that passed before therefore still pass.
 fn burst(all: &[(u16, Vec<u8>)], bucket: &[u8], rate64: u16, rate: usize, ticks: usize) -> Option<u32> {
     let plain = Spec::read(&bucket[rate..]) == Spec::default();
     bytes_of(all, bucket, rate64, rate, ticks).filter(|_| plain)

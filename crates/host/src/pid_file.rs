@@ -1,5 +1,5 @@
-//! Lock files, which allow one program of a kind per device or address. The system releases a lock when the program
-//! ends, even after a crash. A second file holds the program's state for other programs.
+//! Lock files, which allow at most one program of a kind per device or address. The system releases a lock when the
+//! program ends, even after a crash. A second file holds the program's state for other programs.
 //!
 //! The files are in `/run/levelflow`, or in `$XDG_RUNTIME_DIR/levelflow` for a user without privileges. Devices of
 //! different network namespaces may have the same name, so the namespace is part of the file name.

@@ -35,7 +35,7 @@ pub struct Queue {
     pub sent_packets: u32,
     /// Queue limit, if the discipline reports one.
     pub limit: Option<Limit>,
-    /// Rate of the shaper, if the discipline is one.
+    /// Rate of the discipline, if the discipline is a shaper.
     pub rate: Option<Rate>,
 }
 
@@ -243,7 +243,7 @@ pub fn options_of(kind: &str, bytes: &[u8], queue: &mut Queue) {
     }
 }
 
-/// Estimates the bytes of dropped packets, since the kernel counts only packets. The mean packet size is `bytes` /
+/// Estimates the bytes of dropped packets, because the kernel counts only packets. The mean packet size is `bytes` /
 /// `of`.
 #[must_use]
 pub fn bytes_of(packets: u32, bytes: u64, of: u64) -> Bytes {

@@ -12,7 +12,7 @@ use std::process::Command;
 
 /// Kills the child when the thread that started it ends, for any reason.
 ///
-/// The kernel ties the child to the *thread*, so start children on a thread with a longer lifetime.
+/// The kernel ties the child to the *thread*. Start children on a thread that outlives them.
 pub fn die_with_parent(command: &mut Command) {
     let parent = std::process::id();
     let at_birth = move || {

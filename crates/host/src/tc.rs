@@ -192,7 +192,7 @@ impl Device {
     /// Changes the options of a queue. Packets in the queue stay, even beyond a smaller limit.
     ///
     /// # Errors
-    /// When the process lacks privileges (`EPERM`), or queue or device are gone.
+    /// When the process lacks privileges (`EPERM`), or when the queue or the device is gone.
     pub fn change(&mut self, handle: Handle, kind: &str, options: Vec<u8>) -> io::Result<()> {
         let message = change(self.index, handle, kind, options);
         self.ask(RouteNetlinkMessage::NewQueueDiscipline(message)).map(|_| ())

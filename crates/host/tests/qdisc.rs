@@ -62,8 +62,8 @@ fn readings_are_those_of_tc() {
     ] {
         namespace.tc(lines).unwrap();
         send(&namespace, 30);
-        // A slow queue changes between readings, by one packet per eighth of a second. If both reports of `tc` are
-        // equal, the reading between them must be equal, too.
+        // A slow queue changes between readings. It sends one packet every eighth of a second. If both reports of `tc`
+        // are equal, the reading between them must be equal, too.
         let same = (0..20).find_map(|_| {
             let (before, ours, after) = (tc(&namespace), reading(&namespace), tc(&namespace));
             (before == after).then_some((before, ours))

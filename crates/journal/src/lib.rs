@@ -35,8 +35,8 @@ struct Shared {
 }
 
 impl Journal {
-    /// Creates a log, replacing an existing one. It contains a digest of the state after each interval of a router and
-    /// each ACK of a sender, and at the end.
+    /// Creates a log, and replaces an existing log. The log contains a digest of the state after each interval of a
+    /// router, after each ACK of a sender, and at the end.
     ///
     /// # Errors
     /// When the file exists and is not a log, or cannot be written.
@@ -60,7 +60,7 @@ impl Journal {
         })
     }
 
-    /// Starts the log of another sender, router or receiver; `values` are those of its table.
+    /// Starts the log of another sender, router or receiver. `values` are the values of its parameter table.
     #[must_use]
     pub fn log(&self, role: Role, values: &[f64]) -> Log<Self> {
         let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);

@@ -13,8 +13,8 @@ const UDP: u8 = 17;
 /// Code point "congestion experienced" (CE) of the ECN field.
 const CE: u8 = 0b11;
 
-/// Returns the flow key of a frame from a packet socket. The frame begins with the socket's own header. Frames without
-/// an IP header have the default key.
+/// Returns the flow key of a frame from a packet socket. The frame begins with a `virtio_net_hdr`. Frames without an IP
+/// header have the default key.
 #[must_use]
 pub fn class(frame: &[u8]) -> FlowKey {
     let Some(ip) = Ip::of(frame) else {

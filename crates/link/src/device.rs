@@ -38,7 +38,7 @@ pub struct Trouble {
 }
 
 impl Trouble {
-    /// Returns true if any frame was affected.
+    /// Returns true if any counter is above 0.
     #[must_use]
     pub fn any(&self) -> bool {
         *self != Self::default()

@@ -13,8 +13,8 @@ use super::segment::PREFIX;
 use levelflow_host::Error;
 use levelflow_host::clock::{Clock, ready, span};
 
-/// Longest expected oversleep. In the last part of a wait, the thread spins instead of sleeping if its CPU budget
-/// allows.
+/// Longest expected delay of a wake-up. For this time before a deadline, the thread spins instead of sleeping, if its
+/// CPU budget allows this.
 const SPIN_BELOW: Duration = Duration::from_us(25);
 /// Longest sleep, so that parameter changes and signals are processed in time.
 const MAX_SLEEP: Duration = Duration::from_ms(20);

@@ -103,7 +103,7 @@ impl FlowTable {
         Some(flow)
     }
 
-    /// Closes a flow whose end was announced. Returns the state of the flow.
+    /// Closes a flow whose sender has announced its end. Returns the state of the flow.
     pub fn close(&mut self, now: Time, from: SocketAddr, id: u32) -> Option<Arriving> {
         let flow = self.forget(from, id)?;
         if self.ended.len() < MAX_FLOWS {
@@ -164,8 +164,8 @@ fn plausible(shim: &Shim, header: &[u8]) -> bool {
 }
 
 impl Arriving {
-    /// Counts a packet of `size` bytes on the wire. Returns its delay, ns. If the clocks of sender and receiver differ,
-    /// returns the excess over the delay of the fastest packet. Returns none for a duplicate.
+    /// Counts a packet of `size` bytes on the wire. Returns its delay, ns, or none for a duplicate. If the clocks of
+    /// sender and receiver differ, returns the excess over the delay of the fastest packet.
     pub fn count(&mut self, shim: &Shim, order: Order, stamp: u64, size: u64) -> Option<u64> {
         let data = shim.kind == Kind::Data;
         match order {

@@ -6,7 +6,7 @@ use levelflow_scenario::buffer_algorithm_named;
 use levelflow_units::{Bytes, Duration, Rate};
 use serde_json::Value;
 
-/// Repeats all decisions about one queue of a log, as docs/reference/abs.md describes. Calls `each` with each decision
+/// Repeats all logged decisions about one queue, as docs/reference/abs.md describes. Calls `each` with each decision
 /// and the limit that the algorithm requests, in packets.
 pub fn again(log: &str, queue: usize, mut each: impl FnMut(&Value, u64)) {
     let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();

@@ -105,7 +105,7 @@ pub fn address(end: End<'_>, address: [u8; 4]) {
     end.namespace.ip(&line).unwrap();
 }
 
-/// Returns the end of a veth pair that is this device of a namespace.
+/// Returns the end of a veth pair, given by its namespace and device.
 #[must_use]
 pub fn end<'a>(namespace: &'a Namespace, device: &'a str) -> End<'a> {
     End { namespace, device }

@@ -48,7 +48,7 @@ fn is_required(required: &str, name: &str) -> bool {
 /// Returns true if a test may create network namespaces. Otherwise, reports the test as [skipped](skip).
 ///
 /// # Panics
-/// If this program cannot create a network namespace although `unshare` can. Also if [`skip`] panics.
+/// If `unshare` can create a network namespace, but this program cannot. Also if [`skip`] panics.
 #[must_use]
 pub fn privileged(test: &str) -> bool {
     let Err(error) = levelflow_testbed::Namespace::new("probe") else {
@@ -80,7 +80,7 @@ macro_rules! needs_full {
     };
 }
 
-/// Returns from a test of the kernel router, if that is not available.
+/// Returns from a test if the kernel router is not available.
 #[macro_export]
 macro_rules! needs_kernel {
     ($test:literal) => {

@@ -12,7 +12,7 @@ impl Drop for Guard {
     }
 }
 
-/// Returns the path of `levelflow-net`. Cargo builds this program before the tests, one folder above them.
+/// Returns the path of `levelflow-net`. Cargo builds this program before the tests, in the parent of their folder.
 #[must_use]
 pub fn path() -> PathBuf {
     let test = std::env::current_exe().unwrap();

@@ -96,7 +96,7 @@ pub enum Failure {
 struct Ping {
     sent: Time,
     trip: Option<Duration>,
-    /// Phase whose latency the ping measures; `None` for a ping outside these phases.
+    /// Phase whose latency the ping measures. `None` if the ping measures no latency.
     of: Option<MeasuredPhase>,
 }
 

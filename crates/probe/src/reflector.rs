@@ -167,7 +167,7 @@ impl Reflector {
         Some(session)
     }
 
-    /// Ends the session, or the load of an expired request, if its time is over.
+    /// Ends the session after its time limit or its timeout. Ends the load if the request for it has expired.
     pub fn handle_timeout(&mut self, now: Time) {
         if self
             .session

@@ -17,8 +17,8 @@ use crate::tally::signed;
 
 /// Initial rate, bit/s.
 const INITIAL_RATE_BPS: f64 = 250e3;
-/// Condition of saturation: the arrival rate is below this fraction of the sending rate, in this number of consecutive
-/// reports.
+/// Constants `(a, n)` of saturation. The line is saturated if the arrival rate is below `a` times the sending rate in
+/// `n` consecutive reports.
 const BEHIND: (f64, u32) = (0.85, 3);
 /// Minimum time over which a rate is computed.
 const MIN_REPORT_TIME: Duration = Duration::from_ms(250);
@@ -34,7 +34,8 @@ const MIN_FILL_TIME: Duration = Duration::from_secs(1);
 const STEADY_DELAY_TIME: Duration = Duration::from_ms(500);
 /// Maximum time of the steady phase.
 const KEEP_FULL_TIME: Duration = Duration::from_secs(4);
-/// Threshold of growth: the delay grows if it exceeds the longest delay so far by this fraction plus this time in ns.
+/// Constants `(a, b)` of growth. The delay grows if it exceeds `(1 + a) longest + b`, in ns, where `longest` is the
+/// longest delay so far.
 const LONGER: (f64, f64) = (0.02, 1e6);
 
 /// Phase of a search.
@@ -56,7 +57,7 @@ struct Seen {
     small: u64,
 }
 
-/// Sending rate and arrival rate of the same packets, bit/s, and whether a packet was lost.
+/// Sending rate and arrival rate of the same packets, bit/s. A flag is true if a packet was lost.
 #[derive(Debug, Clone, Copy)]
 struct Rates {
     sent: f64,
@@ -162,7 +163,7 @@ impl Search {
         Time::from_ps(self.end.as_ps() - left.as_ps().min(self.end.as_ps())).max(self.since)
     }
 
-    /// Doubles the rate, or enters the next phase, if the time for it has come.
+    /// Doubles the rate or enters the next phase, when this change is due.
     pub fn handle_timeout(&mut self, now: Time) {
         match self.part {
             LoadStep::Ramp if now >= self.keep_from() => self.enter(LoadStep::Over, now),
@@ -294,7 +295,7 @@ impl Search {
         }
     }
 
-    /// Flags: true if the line was saturated, and true if its buffer was full.
+    /// Two flags. The first is true if the line was saturated, and the second if its buffer was full.
     #[must_use]
     pub fn found(&self) -> (bool, bool) {
         (self.knee.is_some(), self.full)

@@ -24,8 +24,8 @@ fn parse(text: &str) -> PyResult<String> {
     Ok(Scenario::parse(text).map_err(refuse)?.to_string())
 }
 
-/// Reads the trace files that the links of a scenario name. Returns the scenario with the changes of these files in
-/// place of their names. Scenarios are in JSON, and paths are relative to `folder`.
+/// Reads the trace files that the links of a scenario name. Returns the scenario, in which the changes of each file
+/// replace its name. Scenarios are in JSON, and paths are relative to `folder`.
 #[pyfunction]
 fn read_traces(json: &str, folder: PathBuf) -> PyResult<String> {
     let mut raw = serde_json::from_str(json).map_err(|e| PyValueError::new_err(e.to_string()))?;
@@ -34,13 +34,14 @@ fn read_traces(json: &str, folder: PathBuf) -> PyResult<String> {
     Ok(raw.to_string())
 }
 
-/// Returns the line of a scenario file that an error refers to.
+/// Returns the number of the line to which an error in a scenario file refers.
 #[pyfunction]
 fn line(text: &str, error: &str) -> Option<usize> {
     scenario::line(text, error)
 }
 
-/// Returns the steps of a path in a scenario. A step is a key or the index of an entry. Scenario and steps are JSON.
+/// Returns the steps of a path in a scenario. A step is a key of a table or an index of a list. Scenario and steps are
+/// JSON.
 #[pyfunction]
 fn locate(json: &str, path: &str) -> PyResult<String> {
     let scenario = serde_json::from_str(json).map_err(|e| PyValueError::new_err(e.to_string()))?;

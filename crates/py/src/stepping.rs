@@ -170,8 +170,8 @@ impl Router {
         Ok(encode(py, &header))
     }
 
-    /// Ends a control interval of `elapsed_s`. `in_service_bytes` is the size of the packet in service. It is included
-    /// in `queue_bytes`.
+    /// Ends a control interval of `elapsed_s`. `in_service_bytes` is the size of the packet in transmission.
+    /// `queue_bytes` includes this packet.
     #[pyo3(signature = (elapsed_s, queue_bytes=0, dropped_bytes=0, in_service_bytes=0))]
     fn close(&mut self, elapsed_s: f64, queue_bytes: u64, dropped_bytes: u64, in_service_bytes: u64) -> PyResult<()> {
         if in_service_bytes > queue_bytes {

@@ -10,11 +10,11 @@ use noq_proto::RttEstimator;
 use super::peer::Peer;
 use super::selector::Control;
 
-/// Pacing rate for the QUIC library, which never limits. The library's pacer would send bursts of 2 ms or 10 packets,
-/// so the socket paces instead.
+/// Pacing rate for the QUIC library. This rate is too high to delay a packet. The library's pacer would send bursts of
+/// 2 ms or 10 packets, so the socket paces instead.
 const MAX_LIBRARY_RATE: u64 = 10_000_000_000;
 
-/// Factory of congestion controllers for one connection, which all have the same peer.
+/// Factory of congestion controllers for one connection. All controllers have the same peer.
 pub(super) struct Factory(pub Arc<Peer>);
 
 impl ControllerFactory for Factory {
@@ -43,7 +43,7 @@ struct RateController {
 }
 
 impl RateController {
-    /// Restarts the standard controller when it becomes active again. The law caused the ACKs and losses in between.
+    /// Restarts the standard controller when it becomes active again. ACKs and losses under the law do not concern it.
     fn notice(&mut self, now: Instant) {
         let control = self.peer.control();
         if self.under == Control::Law && control != Control::Law {

@@ -22,8 +22,8 @@ use levelflow_scenario::settings;
 
 /// Idle timeout of connections.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Initial rate of laws with this parameter: ten packets in 100 ms, as in other QUIC connections. Routers count a flow
-/// by its packets, and at lower rates full-sized packets would be too rare.
+/// Initial rate of laws that have this parameter: ten packets in 100 ms, as in other QUIC connections. Routers count a
+/// flow by its packets, and at lower rates full-sized packets would be too rare.
 const DEFAULT_INITIAL_RATE: &str = "initial_rate=1 Mb/s";
 /// Flow-control limit of a connection, in bytes in flight or not yet read: 250 ms at 1 Gb/s.
 const RECEIVE_WINDOW_BYTES: u32 = 32 << 20;
@@ -95,8 +95,8 @@ impl Config {
         })
     }
 
-    /// Returns the configuration for an incoming connection under the signalling with this number: the own law if it
-    /// has this signalling, otherwise the law with the name of the signalling.
+    /// Returns the law for an incoming connection whose signalling has this number. This is the configured law if it
+    /// has this signalling. Otherwise, it is the law with the name of the signalling.
     fn config_for(&self, number: u8) -> Option<LawConfig> {
         let own = self.law_config.as_ref();
         if let Some(own) = own.filter(|own| own.params.law().signalling.number == number) {

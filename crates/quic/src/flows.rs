@@ -40,7 +40,7 @@ impl<P> Flows<P> {
     }
 }
 
-/// Registration of a flow for a peer, which ends on drop.
+/// Registration of a flow for a peer. Dropping this value ends the registration.
 #[derive(Debug)]
 pub(super) struct FlowSlot<P> {
     flows: Arc<Flows<P>>,

@@ -1,8 +1,8 @@
 //! Demultiplexes datagrams: removes the shims and passes each shim to its peer.
 //!
-//! Any host can send a shim from any address. An ACK therefore counts for the flow number that it contains, whatever
-//! its source address. The peer at the source address acknowledges data. If a peer has moved, the flow number selects
-//! the peer. Each connection adds a table entry. Datagrams of unknown senders add a bounded number of entries.
+//! Any host can send a shim from any address. An ACK from any address therefore acknowledges the flow whose number it
+//! contains. The peer at the source address acknowledges data. If a peer has moved, the flow number selects the peer.
+//! Each connection adds one row to a table. Datagrams of unknown senders add a bounded number of rows.
 
 use std::collections::HashMap;
 use std::io::IoSliceMut;
@@ -40,7 +40,7 @@ struct Peers {
 pub(super) struct Hub {
     pub core: Arc<Core>,
     peers: Mutex<Peers>,
-    /// Held while a connection is opened.
+    /// Lock that is held while a connection is opened.
     turn: Mutex<()>,
 }
 

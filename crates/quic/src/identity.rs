@@ -17,7 +17,7 @@ use rustls::{CertificateError, DigitallySignedStruct, DistinguishedName, Signatu
 
 use levelflow_host::Error;
 
-/// BLAKE3 of a public key (its SubjectPublicKeyInfo), printed as 64 hexadecimal digits.
+/// BLAKE3 hash of a public key (its SubjectPublicKeyInfo), printed as 64 hexadecimal digits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, derive_more::Display)]
 pub struct Fingerprint(blake3::Hash);
 

@@ -123,8 +123,8 @@ pub(super) struct Peer {
     core: Arc<Core>,
     own: Weak<Peer>,
     state: Mutex<State>,
-    /// Values that the connection's congestion controller reads: [`Control`], congestion window and batch size, both in
-    /// bytes.
+    /// Values that the connection's congestion controller reads: [`Control`], congestion window and batch size. Window
+    /// and batch size are in bytes.
     control: AtomicU8,
     window: AtomicU64,
     quantum: AtomicU64,

@@ -218,8 +218,8 @@ fn under_jetmax_two_connections_share_equally_and_lose_nothing() {
     });
 }
 
-/// The equilibrium of RCP is `alpha (C - y) = beta q/d`: below the capacity if packets arrive in bursts, as often on a
-/// busy machine.
+/// The equilibrium of RCP is `alpha (C - y) = beta q/d` with capacity `C`, load `y`, queue `q` and mean round-trip time
+/// `d`. Bursts cause a queue, so the load stays below the capacity. On a busy machine, bursts are frequent.
 #[test]
 fn under_rcp_two_connections_share_equally() {
     in_time(async || {

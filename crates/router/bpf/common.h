@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Shared code of the signallings' files. For each signalling with a kernel form, build.rs writes its number, its header
- * and the checks of its fields. It also writes calls of these functions of NAME.h:
+ * Code that the files of all signallings use. For each signalling of the kernel router, build.rs writes its number, its
+ * header and the checks of its fields. It also writes calls of these functions of NAME.h:
  *
  *   NAME_foreign(job, bytes)     counts foreign load: packets with another header or without a header
  *   NAME_own(job, size, header)  processes a packet. The header is a `struct NAME_header` with big-endian numbers.
  *   NAME_turn(job)               starts a new interval. Only signallings with sums under the lock have this function.
  *
  * crates/laws/src/NAME/offload.rs defines the contents of `words`. A router that counts in integers has one `count` per
- * CPU. A router that computes with floats, or divides intervals at a packet, depends on the order of packets. Such a
+ * CPU. A router that computes with floats, or ends an interval at a packet, depends on the order of packets. Such a
  * router has one state under a lock.
  */
 #pragma once
 
-/* Number of the active signalling, set before the program is loaded. The verifier drops the code of all others. */
+/* Number of the active signalling, set before the program is loaded. The verifier drops all other code. */
 volatile const u8 SIGNALLING = 0;
 volatile const u64 ORIGIN = 0; /* origin of the routers' time, ns of the clock */
 
@@ -86,7 +86,7 @@ INLINE void add_halves(u64 *low_high, u64 amount)
 	low_high[1] += amount >> 32;
 }
 
-/* Returns the number, but hides it from the verifier, which would follow each path that leads to a known number. */
+/* Returns `a`, but hides its value from the verifier. Otherwise, the verifier checks each path to a known value. */
 INLINE u64 blur(struct state *s, u64 a)
 {
 	volatile u64 *place = &s->blurred;
@@ -95,7 +95,7 @@ INLINE u64 blur(struct state *s, u64 a)
 	return *place;
 }
 
-/* Takes the lock, and switches banks if user space requests this. Returns true if a new interval begins. */
+/* Takes the lock. Switches banks of sums if user space requests this. Returns true if an interval begins. */
 INLINE int lock(const struct job *job)
 {
 	struct state *s = job->state;

@@ -24,7 +24,7 @@ INLINE int f32_is_magnitude(u32 a)
 	return a < F32_INFINITY || a == 0x80000000;
 }
 
-/* Returns an integer with the order of the float. The integers of 0 and -0 are equal. */
+/* Returns an integer. Two results compare like their floats. The integers of 0 and -0 are equal. */
 INLINE u32 f32_order(u32 a)
 {
 	if (!(a << 1))
@@ -74,7 +74,7 @@ INLINE u32 leading_zeros(u64 a)
 	return a * 0x0101010101010101 >> 56;
 }
 
-/* Rounds a mantissa with three extra bits. Its top bit may be 0 only at exponent 1, the smallest exponent. */
+/* Rounds a mantissa with three extra bits. Its top bit must be 1 above exponent 1, the smallest exponent. */
 INLINE u64 f64_round(u64 sign, s64 exponent, u64 mantissa)
 {
 	u64 rest = mantissa & 7, bits;
@@ -128,7 +128,7 @@ INLINE u64 f64_sub(u64 a, u64 b)
 	return f64_add(a, b ^ F64_SIGN);
 }
 
-/* Returns the upper half of the product. The lowest bit is set if the lower half is not 0. */
+/* Returns the upper half of the product. Sets the lowest bit of the result if the lower half is not 0. */
 INLINE u64 multiply_sticky(u64 a, u64 b)
 {
 	u64 a0 = (u32)a, a1 = a >> 32, b0 = (u32)b, b1 = b >> 32;
@@ -177,7 +177,7 @@ INLINE u64 f64_mul(u64 a, u64 b)
 	return f64_round(sign, e, m);
 }
 
-/* Returns a signed integer with the order of the float. The integers of 0 and -0 are equal. */
+/* Returns a signed integer. Two results compare like their floats. The integers of 0 and -0 are equal. */
 INLINE s64 f64_order(u64 a)
 {
 	s64 magnitude = a & ~F64_SIGN;

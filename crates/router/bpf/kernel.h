@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
-/* Parts of the kernel's interface, so that the build needs only clang. Layouts and numbers are stable: linux/bpf.h. */
+/* Layouts and numbers of linux/bpf.h, which never change. With these copies, the build needs only clang. */
 #pragma once
 
 typedef unsigned char u8;

@@ -8,7 +8,7 @@
  */
 enum { START, OTHER, PROPOSED, GAPS, GAPS_BELOW, BELOW, EXTREMES, LAST, FREE_AT = 2 * LAST, THRESHOLDS };
 
-/* Unit and largest value of `queued`. */
+/* Unit and largest value of the header field `queued`. */
 #define PS_PER_UNIT 8000
 #define LONGEST_QUEUED 0xffffff
 
@@ -57,7 +57,7 @@ INLINE void level_foreign(const struct job *job, u64 bytes)
 	add_saturating(&job->state->kept[OTHER], bytes << 11);
 }
 
-/* Counts a flow for the time that its packet represents. */
+/* Adds a packet to the sums. Weights its values by `gap`. */
 INLINE void level_count(struct state *s, u64 *sums, u32 threshold, u32 gap, u32 proposal, u32 elsewhere)
 {
 	u64 time = blur(s, f32_fixed(gap, 44));

@@ -12,7 +12,7 @@ INLINE void xcp_turn(const struct job *job)
 	kept[6] = words[3];
 }
 
-/* Computes the persistent queue: the smallest queue of a period. */
+/* Computes the persistent queue, which is the smallest queue in a period. */
 INLINE void xcp_queue(const struct job *job)
 {
 	struct state *s = job->state;

@@ -12,7 +12,7 @@ use levelflow_host::qdisc::Queue;
 use levelflow_host::terminal;
 use levelflow_units::Rate;
 
-/// Limit on the number of bytes read. A rate is shorter.
+/// Limit on the number of bytes read. The text of a rate is shorter.
 const MAX_TEXT_BYTES: u64 = 64;
 
 /// Source of a router's capacity.
@@ -28,7 +28,8 @@ pub enum Capacity {
 }
 
 impl Capacity {
-    /// Returns the current rate, or 0 for an outage, if the source provides one. The rate may be unchanged.
+    /// Returns the current rate, which may be unchanged, and is 0 during an outage. Returns `None` if the source
+    /// provides no rate.
     pub fn poll(&mut self, queue: &Queue) -> Option<Rate> {
         match self {
             Self::Given => None,
@@ -57,7 +58,7 @@ impl CapacityFile {
 
     /// Returns the rate in the file, if its text has changed since the last call.
     pub fn poll(&mut self) -> Option<Rate> {
-        // If a writer does not rename a complete file into place, the file is empty for a moment.
+        // While a writer overwrites the file without a rename, the file is empty for a moment.
         let text = self.text().filter(|text| !text.is_empty() && *text != self.seen)?;
         let rate = text.parse().map_err(|error| {
             terminal::warn(format!("{}: {error}; the capacity is unchanged", self.path.display()));

@@ -1,7 +1,7 @@
 //! Router at a real device. A data path in the kernel counts and stamps packets. The loop in this module closes the
 //! control intervals.
 //!
-//! The queue is that of the device's own discipline. The router neither delays nor drops packets.
+//! Packets wait in the queue discipline of the device. The router neither delays nor drops packets.
 
 use levelflow_laws::offload::{Counts, Offload, Words};
 use levelflow_laws::{AnyRouterParams, PortInfo};

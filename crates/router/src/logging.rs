@@ -16,7 +16,8 @@ pub struct Logging {
 }
 
 impl Logging {
-    /// Creates the log of routers with these parameter values, with a digest of the state after each interval.
+    /// Creates the log of routers with these parameter values. The log contains a digest of the state after each
+    /// interval.
     ///
     /// # Errors
     /// The errors of [`Journal::create`].
@@ -35,7 +36,7 @@ impl Logging {
         self.journal.log(Role::Router(self.signalling, port), &self.values)
     }
 
-    /// Reports an incomplete log as an error. Must be called after all instances have ended.
+    /// Reports an incomplete log as an error. Call this method after all routers have ended.
     ///
     /// # Errors
     /// The reason why the log is incomplete.

@@ -215,7 +215,7 @@ impl Relay {
         let take = |payload: &mut [u8], _| {
             backward.handle_input(now, payload, number);
         };
-        // An error means that the server's port is closed at the moment.
+        // An error means that the port of the server is currently closed.
         let _ = batch.receive(&client.socket, take);
     }
 

@@ -1,4 +1,4 @@
-//! Router as a service, and its line in `status`. A device or an address has at most one router.
+//! Router as a service, and the line that `status` prints for it. A device or an address has at most one router.
 
 use levelflow_host::pid_file::{Owner, Service, State};
 

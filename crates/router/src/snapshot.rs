@@ -74,7 +74,7 @@ impl Snapshot {
     }
 }
 
-/// Holder of the latest snapshot. Clones refer to the same snapshot.
+/// Storage for the latest snapshot. Clones share the same storage.
 #[derive(Debug, Clone, Default)]
 pub struct Board(Arc<Mutex<Snapshot>>);
 

@@ -93,8 +93,8 @@ fn flows_share_what_an_unresponsive_sender_leaves() {
     }
 }
 
-/// At twice the line rate, a deaf sender leaves nothing to other flows in a FIFO queue, under any law. Afterwards, the
-/// other flows regain their shares.
+/// A deaf sender sends at twice the line rate into a FIFO queue. Under any law, the other flows then receive nothing.
+/// After the deaf sender stops, the other flows regain their shares.
 #[test]
 fn flows_come_back_when_a_blast_ends() {
     println!("law      during twice the line rate  13 to 15 s later");
@@ -128,8 +128,8 @@ macro_rules! lie {
     };
 }
 
-/// Lie of a sender. The fields are the name of the lie, true if honest flows keep their shares, and the change to the
-/// header.
+/// Lie of a sender. The fields are the name of the lie, a flag, and the change to the header. The flag is true if
+/// honest flows keep their shares.
 type Lie = (&'static str, bool, Rewrite);
 
 fn lies(law: &str) -> Vec<Lie> {
@@ -425,7 +425,7 @@ fn duplicate_and_reordered_acks_are_tolerated() {
             |f: fn(&FlowCounters) -> u64| -> u64 { world.hosts.iter().map(|h| f(&h.sender.counters())).sum() };
         let (acks, refused) = (counters(|c| c.acks), counters(|c| c.refused.total()));
         assert!(refused > 9 * acks / 10, "{law}: {refused} refused and {acks} ACKs");
-        // XCP's window is the amount of data for one smoothed round-trip time, and late ACKs lengthen this time.
+        // XCP's rate is its window divided by the smoothed round-trip time, and late ACKs lengthen this time.
         surprises.judge(law, kept, law != "xcp");
         assert!(kept > 0.6, "{law}: {rates:?}, not {base:?}");
     }
@@ -451,7 +451,7 @@ fn nine_acks_of_ten_may_be_lost() {
                 let all = |rates: &[f64]| rates.iter().sum::<f64>();
                 assert!(all(&rates) > KEPT * all(&base), "{law}: {rates:?}, not {base:?}");
             }
-            // Windows grow with ACKs. As with TCP, the flows hardly grow from their first window.
+            // Each ACK enlarges the window. As with TCP, windows hardly grow beyond their initial size.
             _ => surprises.judge(law, kept, false),
         }
     }

@@ -350,7 +350,7 @@ fn send_for_a_while() {
     }
 }
 
-/// Process that the next test starts and kills.
+/// Attaches a router and sleeps. The next test runs this function in a process, and kills the process.
 fn wait_to_be_killed(hook: Hook) {
     let (params, info) = params();
     let _program = Program::attach("one", &params, &info, Some(hook)).unwrap();

@@ -300,8 +300,8 @@ fn anything_else_passes_untouched() {
     assert_eq!(seen.counters.packets, 301);
 }
 
-/// Sends forged headers, in which a 32-bit field is infinite, negative or NaN, for each field of each law. The router
-/// rejects headers that no sender writes, and passes them unchanged. The router's state stays finite.
+/// Sends forged headers in which one 32-bit field is infinite, negative or NaN. The test covers each field of each law.
+/// The router rejects headers that no sender writes, and passes them unchanged. The router's state stays finite.
 #[test]
 fn false_fields_do_not_corrupt_a_router() {
     let lies = [

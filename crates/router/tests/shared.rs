@@ -1,5 +1,5 @@
-//! Laws with one signalling share a relay, in virtual time. `src/kernel/tests.rs` contains the same test for the
-//! kernel's router.
+//! Flows of different laws with the same signalling share a relay in virtual time. `src/kernel/tests.rs` contains the
+//! same test for the kernel router.
 
 #![allow(clippy::unwrap_used, reason = "a test panics on unexpected values")]
 

@@ -10,7 +10,7 @@ use levelflow_host::Error;
 /// Scenario that has been read and checked.
 #[derive(Debug)]
 pub struct Chosen {
-    /// Scenario as in the file, with the changes, at the requested scale.
+    /// Scenario of the file after the requested changes and scaling, before parsing.
     pub raw: Value,
     /// Scenario after parsing.
     pub scenario: Scenario,

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::meter::{Delivered, EntrySample, LinkSample, LinkTotal, Part, ReceivedTotal, Samples, SentTotal};
 
-/// Collector of samples. Complete samples become rows, in order.
+/// Collector of samples. A sample becomes table rows when all workers have reported it.
 #[derive(Debug)]
 pub struct Collector {
     samples: Samples,
@@ -44,7 +44,7 @@ struct Gathered {
 }
 
 impl Collector {
-    /// Creates a collector for this number of workers. Each worker sends its part of every sample.
+    /// Creates a collector for this number of workers. Each worker reports every sample for its own links or flows.
     #[must_use]
     pub fn new(samples: Samples, workers: usize, resolved: &Resolved) -> Self {
         Self {
@@ -62,7 +62,8 @@ impl Collector {
         }
     }
 
-    /// Adds a part of a sample. If this completes rows, returns the time up to which rows are complete.
+    /// Adds one worker's report of a sample. If this report completes rows, returns the time up to which rows are
+    /// complete.
     pub fn add(&mut self, number: u64, part: Part, recorder: &mut Recorder) -> Option<f64> {
         let gathered = self.waiting.entry(number).or_default();
         gathered.parts += 1;
@@ -197,8 +198,8 @@ impl Totals {
         rows.for_each(|row| recorder.transfer(row));
     }
 
-    /// Returns the counters of the run. Packets that neither arrived nor were
-    /// dropped at a queue count as `lost`, on a wire or in the machine. Packets are counted until the network is empty.
+    /// Returns the counters of the run. `lost` counts packets that neither arrived nor were dropped at a queue. They
+    /// were lost on a wire or in the machine. Packets are counted until the network is empty.
     /// `carried` is the number of bytes that left each link's queue until `end_s`.
     #[must_use]
     pub fn counters(&self, resolved: &Resolved, end_s: f64, carried: &[u64]) -> Value {
@@ -290,7 +291,8 @@ impl LinkTotal {
         }
     }
 
-    /// Returns the queueing delays of each service class that had a packet. `entry` returns the name of a flow entry.
+    /// Returns the queueing delays of each service class that had at least one packet. `entry` maps the index of a flow
+    /// entry to its name.
     fn classes<'a>(&self, entry: impl Fn(usize) -> &'a str) -> Vec<ClassSummary> {
         let (division, classes) = &self.classes;
         let classes = classes.iter().enumerate();
@@ -309,8 +311,8 @@ mod tests {
 
     use super::*;
 
-    /// The queue sends 1.25 MB/s for two seconds, which is the whole capacity of 10 Mb/s. Another 250 kB leave the
-    /// queue after the end.
+    /// The queue sends 1.25 MB/s for two seconds, which is the full capacity of 10 Mb/s. Another 250 kB leave the queue
+    /// after the end of the run.
     #[test]
     fn rates_and_utilisation_leave_out_what_arrives_after_the_end() {
         let raw = json!({

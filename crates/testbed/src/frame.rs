@@ -23,7 +23,7 @@ pub fn payload(frame: &[u8]) -> Option<usize> {
     (frame.len() > at).then_some(at)
 }
 
-/// Returns the flow entry of a data packet. The address of the receiver identifies the entry.
+/// Returns the index of a data packet's flow entry. The address of the receiver identifies the flow entry.
 pub fn entry(frame: &[u8]) -> Option<usize> {
     let [_, to] = addresses(frame)?;
     entry_at(to)
@@ -52,9 +52,9 @@ pub fn flow_class(frame: &[u8]) -> Option<usize> {
     to.map(|entry| 2 * entry).or(from.map(|entry| 2 * entry + 1))
 }
 
-/// Updates the checksum after a change of the payload, which begins at `payload`. A checksum that the kernel fills in
-/// stays unchanged. Otherwise, an IPv4 packet has no checksum afterwards. An IPv6 packet needs a checksum, so this
-/// function computes it.
+/// Updates the checksum after a change of the payload, which begins at `payload`. If the kernel will fill in the
+/// checksum, the function changes nothing. Otherwise, it removes the checksum of an IPv4 packet. An IPv6 packet needs a
+/// checksum, so the function computes it.
 pub fn fix_checksum(frame: &mut [u8], payload: usize) {
     if frame[0] & NEEDS_CHECKSUM != 0 {
         return;
@@ -79,7 +79,7 @@ mod tests {
     use super::super::plan::address;
     use super::*;
 
-    /// Builds a datagram to an entry's receiver. Its checksum is wrong.
+    /// Builds a datagram to the receiver of a flow entry. Its checksum is wrong.
     fn datagram(ipv6: bool, entry: usize) -> Vec<u8> {
         let mut frame = vec![0; PREFIX + 12];
         let (from, to) = (address(ipv6, 1, entry), address(ipv6, 2, entry));

@@ -31,7 +31,7 @@ const PORT: u16 = 9000;
 const FLOWS_THAT_WAIT: i32 = 1024;
 /// Kernel parameters that enable forwarding of IPv4 and IPv6.
 const FORWARD: [&str; 2] = ["ipv4/ip_forward", "ipv6/conf/all/forwarding"];
-/// Typical bound on timer latency in the kernel. A token bucket sends the backlog of this duration in one burst.
+/// Typical bound on timer latency in the kernel. The burst of a token bucket is the data sent in this time.
 const TIMER_LATENESS: Duration = Duration::from_us(100);
 /// Smallest burst of a token bucket, bytes: two packets.
 const LEAST_BURST: u64 = 2 * 1514;
@@ -132,7 +132,8 @@ impl Lab {
         plan.queues().filter_map(open).collect()
     }
 
-    /// Returns the connected socket of an entry's sender, and the socket of its receiver. Both are non-blocking.
+    /// Returns two sockets of a flow entry: the connected socket of the sender, and the socket of the receiver. Both
+    /// are non-blocking.
     ///
     /// # Errors
     /// When sockets are unavailable.
@@ -150,7 +151,7 @@ impl Lab {
         Ok([sender, receiver])
     }
 
-    /// Returns the listening socket for an entry's TCP connections.
+    /// Returns the listening socket for the TCP connections of a flow entry.
     ///
     /// # Errors
     /// When the socket is unavailable.
@@ -167,8 +168,8 @@ impl Lab {
         })
     }
 
-    /// Returns an unconnected TCP socket of an entry's sender, under the congestion control `algorithm`. The segment
-    /// size is that of packets of `packet` bytes.
+    /// Returns an unconnected TCP socket for the sender of a flow entry. The socket uses the congestion control
+    /// `algorithm`. Its full segments make packets of `packet` bytes.
     ///
     /// # Errors
     /// When the kernel lacks the algorithm.

@@ -1,7 +1,8 @@
 //! Networks on one machine: namespaces, the links between them, and the programs in the namespaces.
 //!
 //! [`choose`] reads a scenario. [`plan`] plans its namespaces and links. [`run`] builds them and runs the scenario in
-//! real time. The result files are the same as in the simulator.
+//! real time. The result files are the same as in the simulator. A *flow entry* is one `[[flow]]` table of the
+//! scenario, which describes one or more flows.
 
 mod choose;
 mod collect;

@@ -50,10 +50,9 @@ impl Datagram for Frame {
 #[derive(Debug)]
 struct Watched {
     port: Option<Port>,
-    /// Bytes that arrived and bytes that were dropped in the current control interval. The third value is the start of
-    /// the interval.
+    /// Bytes that arrived in the current control interval, bytes that were dropped in it, and its start time.
     interval: (Bytes, Bytes, Time),
-    /// Peak values since the last sample. Other values of this sample are not used.
+    /// Peak values since the last sample. Other fields are not used.
     peaks: LinkSample,
     /// Queueing delays.
     delays: Delays,
@@ -62,7 +61,7 @@ struct Watched {
 }
 
 impl Watched {
-    /// Counts the queueing delay of a packet of this service class.
+    /// Adds the queueing delay of a packet to the statistics of the link and of the packet's service class.
     fn count_delay(&mut self, waited: Duration, class: Option<usize>) {
         self.delays.record(waited.as_ps());
         let Some(class) = class else { return };
@@ -125,7 +124,7 @@ impl HopLaw<Frame> for Watched {
 #[derive(Debug)]
 pub struct Direction {
     link: Option<usize>,
-    /// True if the queue is in this process.
+    /// True if the queue runs in this process, and not in the kernel.
     sampled: bool,
     hop: Hop<Frame, Watched>,
     /// Future states of the link, in order of time.

@@ -1,4 +1,5 @@
-//! Reports of a testbed's workers. Each worker reports its part of each sample, and its totals at the end of the run.
+//! Reports of a testbed's workers. Each worker reports samples of its own links or flows, and totals at the end of the
+//! run.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, mpsc};
@@ -10,7 +11,7 @@ use levelflow_units::{Bytes, Duration, Time};
 use levelflow_host::Error;
 use levelflow_host::clock::Clock;
 
-/// Sample of a flow entry's senders. A value is a sum over the sample's time, or the current state.
+/// Sample of a flow entry's senders. A value is the current state, or a sum since the last sample.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EntrySample {
     /// Active flows.
@@ -21,7 +22,7 @@ pub struct EntrySample {
     pub window: f64,
     /// Sum of the rates that senders propose to routers, bit/s.
     pub proposal: f64,
-    /// Bottleneck link of the entry's only flow, if known.
+    /// Bottleneck link of the flow. `None` if it is unknown, or if the flow entry has several flows.
     pub bottleneck: Option<u32>,
     /// Bytes sent.
     pub sent: u64,
@@ -73,7 +74,7 @@ impl LinkSample {
     }
 }
 
-/// Part of a sample, reported by one worker. Entries and links are identified by number.
+/// Report of one worker about one sample. Numbers identify flow entries and links.
 #[derive(Debug)]
 pub enum Part {
     /// Samples of senders.
@@ -100,14 +101,14 @@ impl Default for Delivered {
 }
 
 impl Delivered {
-    /// Adds the bytes of packets: `bytes` in total, of which `new` are new data.
+    /// Adds `bytes` to all bytes, and `new` to the bytes of new data.
     pub fn add(&mut self, bytes: u64, new: u64) {
         self.bytes += bytes;
         self.new = self.new.map(|sum| sum + new);
     }
 }
 
-/// Totals of an entry's senders.
+/// Totals of a flow entry's senders.
 #[derive(Debug, Default)]
 pub struct SentTotal {
     /// Packets sent.
@@ -138,7 +139,7 @@ impl SentTotal {
     }
 }
 
-/// Totals of an entry's receivers.
+/// Totals of a flow entry's receivers.
 #[derive(Debug, Default)]
 pub struct ReceivedTotal {
     /// Packets received.
@@ -207,7 +208,7 @@ pub struct Samples {
 }
 
 impl Samples {
-    /// Creates the times of samples. Samples follow each other after the time `every`, and the last sample is at `end`.
+    /// Creates the times of samples. The time between samples is `every`, and the last sample is at `end`.
     #[must_use]
     pub fn new(every: Duration, end: Time) -> Self {
         Self { every, end, next: 1 }
@@ -240,10 +241,10 @@ impl Samples {
     }
 }
 
-/// Channel on which a worker sends its parts of samples.
+/// Channel on which a worker sends its reports of samples.
 pub type Reports = mpsc::Sender<(u64, Part)>;
 
-/// Totals of a worker, by number of the entry or link.
+/// Totals of a worker, by number of the flow entry or link.
 pub type Counted<T> = Result<Vec<(usize, T)>, Error>;
 
 /// Input of every worker.
@@ -272,7 +273,7 @@ impl Task {
         self.samples.due()
     }
 
-    /// Sends the worker's part of a sample, if a sample is due.
+    /// Sends the worker's report of a sample, if a sample is due.
     pub fn sample(&mut self, now: Time, part: impl FnOnce() -> Part) {
         if self.due().is_some_and(|due| due <= now) {
             let _ = self.reports.send((self.samples.take(), part())); // the receiver is gone only at the end

@@ -17,15 +17,15 @@ use levelflow_transport::{LONGEST_ACK, Received, Receiver};
 
 /// Longest sleep. It limits the reaction time to the end of the run.
 const MAX_SLEEP: Span = Span::from_millis(20);
-/// Limit on the number of flows of an entry whose state is stored.
+/// Limit on the number of flows of a flow entry whose state is stored.
 const MAX_FLOWS: usize = 200_000;
 
 /// Receiver of a flow entry.
 #[derive(Debug)]
 pub struct ReceiverEntry {
-    /// Number of the entry in the scenario.
+    /// Number of the flow entry in the scenario.
     pub number: usize,
-    /// Size of a packet's headers up to UDP, bytes.
+    /// Size of the Ethernet, IP and UDP headers, bytes.
     pub around: u64,
     /// Non-blocking socket bound to the receiver's address.
     pub socket: UdpSocket,
@@ -57,7 +57,7 @@ struct Arrivals {
 /// ACK in its buffer, its length, and its destination.
 type Ack = ([u8; LONGEST_ACK], usize, SocketAddr);
 
-/// Acknowledges packets until the worker is stopped. Returns totals, by entry number.
+/// Acknowledges packets until the worker is stopped. Returns totals by number of the flow entry.
 ///
 /// # Errors
 /// When a socket fails permanently.
@@ -123,7 +123,7 @@ impl Work {
 }
 
 impl Arrivals {
-    /// Counts a packet. Returns its ACK, if the packet needs an ACK.
+    /// Counts a packet. Returns an ACK if the packet needs one.
     fn packet(&mut self, wire: &[u8], origin: Origin, clock: &Clock) -> Option<Ack> {
         let (now, stamp): (Time, u64) = (clock.now(), clock::stamp());
         let (shim, header, _) = Shim::decode(wire).ok()?;

@@ -1,4 +1,5 @@
-//! Execution of a planned testbed in real time: workers, samples and results. Cleanup follows in all cases.
+//! Execution of a planned testbed in real time: workers, samples and results. The run always cleans up, even after an
+//! error.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -27,11 +28,11 @@ use levelflow_host::stop::Stop;
 const FLUSH_INTERVAL: Span = Span::from_secs(1);
 /// Time without a report from a worker after which the run fails.
 const WORKER_TIMEOUT: Span = Span::from_secs(10);
-/// Limit on the number of TCP connections of an entry.
+/// Limit on the number of TCP connections of a flow entry.
 const MOST_STREAMS: usize = 64;
 /// Size of the TCP header with time stamps minus the size of the UDP header, bytes.
 const TCP_BEYOND_UDP: u64 = 32 - 8;
-/// Longest wait after the end for packets that are still in flight.
+/// Longest wait for packets that are still in flight after the end of the run.
 const LONGEST_DRAIN: Span = Span::from_secs(3);
 
 /// Result of a run.
@@ -39,7 +40,7 @@ const LONGEST_DRAIN: Span = Span::from_secs(3);
 pub struct Outcome {
     /// Directory of the results.
     pub path: PathBuf,
-    /// Time that the run reached, s.
+    /// Time up to which the results are complete, s.
     pub until_s: f64,
     /// True if the run was stopped before its end.
     pub stopped: bool,

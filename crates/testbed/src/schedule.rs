@@ -7,7 +7,7 @@ use levelflow_units::Time;
 
 use levelflow_host::Error;
 
-/// Limit on the number of flows of an entry in a run.
+/// Limit on the number of flows of a flow entry in a run.
 const MAX_FLOWS: usize = 100_000;
 
 /// Start of a flow.
@@ -15,7 +15,7 @@ const MAX_FLOWS: usize = 100_000;
 pub struct Start {
     /// Start time.
     pub at: Time,
-    /// Row of the flow's unfinished transfer; `None` for a flow without a size.
+    /// Row of the transfer table, before the transfer ends. `None` for a flow without a size.
     pub transfer: Option<TransferRow>,
     /// Time at which the flow stops sending, even if it has unsent data.
     pub stop: Time,
@@ -32,13 +32,13 @@ impl Start {
 /// Flow entry, and the path of its flows on an idle network.
 #[derive(Debug)]
 pub struct Source<'a> {
-    /// Number of the entry in the scenario.
+    /// Number of the flow entry in the scenario.
     pub number: usize,
-    /// Specification of the entry.
+    /// Specification of the flow entry.
     pub spec: &'a FlowSpec<Any>,
-    /// Path of the entry's flows on an idle network.
+    /// Path of the flows on an idle network.
     pub path: IdealPath,
-    /// Base round-trip time, and the part of this time that the hosts add.
+    /// Base round-trip time, and the delay that the hosts add to it.
     pub hosts: RoundTrip,
 }
 

@@ -28,13 +28,13 @@ const MAX_BURST_PACKETS: usize = 8;
 /// Sender of a flow entry.
 #[derive(Debug)]
 pub struct SenderEntry {
-    /// Number of the entry in the scenario.
+    /// Number of the flow entry in the scenario.
     pub number: usize,
     /// Law of the flows, with its parameters.
     pub params: AnyParams,
     /// Size of the largest packet on the wire.
     pub packet: Bytes,
-    /// Size of a packet's headers up to UDP, bytes.
+    /// Size of the Ethernet, IP and UDP headers, bytes.
     pub around: u64,
     /// Size of packets that open or close a flow.
     pub control: Bytes,
@@ -48,9 +48,9 @@ pub struct SenderEntry {
     pub application: Option<ApplicationSpec>,
     /// Seed of the run.
     pub seed: u64,
-    /// Name of the entry.
+    /// Name of the flow entry.
     pub name: String,
-    /// Reverse one-way delay of the base round-trip time.
+    /// One-way delay from receiver to sender, as in the base round-trip time.
     pub back: Duration,
     /// Path of the flows.
     pub route: RouteSpec,
@@ -61,7 +61,7 @@ struct Live {
     sender: Sender,
     application: Option<Application>,
     start: Start,
-    /// Number of lost packets that earlier samples contain.
+    /// Number of lost packets in earlier samples.
     lost: u64,
 }
 
@@ -76,7 +76,7 @@ struct Work {
     buffer: [u8; MAX_PACKET_BYTES],
 }
 
-/// Runs all flows of these entries until the worker is stopped. Returns totals, by entry number.
+/// Runs all flows of these flow entries until the worker is stopped. Returns totals by number of the flow entry.
 ///
 /// # Errors
 /// When a socket fails permanently.
@@ -120,7 +120,7 @@ impl SenderEntry {
         }
     }
 
-    /// Sends a packet. If the socket rejects the packet, it is lost, as on any path.
+    /// Sends a packet. A packet that the socket rejects is lost.
     fn send(&self, packet: Encoded, buffer: &[u8; MAX_PACKET_BYTES]) {
         let length = (packet.size.get() - self.around) as usize;
         let _ = self.socket.send(&buffer[..length.min(MAX_PACKET_BYTES)]);

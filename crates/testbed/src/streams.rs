@@ -22,7 +22,7 @@ static CHUNK: [u8; 1 << 16] = [0; 1 << 16];
 /// Sender of a flow entry.
 #[derive(Debug)]
 pub struct StreamEntry {
-    /// Number of the entry in the scenario.
+    /// Number of the flow entry in the scenario.
     pub number: usize,
     /// Size of the largest packet on the wire.
     pub packet: u64,
@@ -32,7 +32,7 @@ pub struct StreamEntry {
     pub to: SocketAddr,
     /// Future starts of flows in order of time, each with the flow's socket.
     pub starts: VecDeque<(Start, Socket)>,
-    /// Reverse one-way delay of the base round-trip time.
+    /// One-way delay from receiver to sender, as in the base round-trip time.
     pub back: Duration,
 }
 
@@ -55,7 +55,7 @@ struct Work {
     looked: Time,
 }
 
-/// Runs all flows of these entries until the worker is stopped. Returns totals, by entry number.
+/// Runs all flows of these flow entries until the worker is stopped. Returns totals by number of the flow entry.
 ///
 /// # Errors
 /// When waiting for sockets fails.
@@ -203,7 +203,7 @@ impl Live {
 /// Receiver of a flow entry.
 #[derive(Debug)]
 pub struct Listening {
-    /// Number of the entry in the scenario.
+    /// Number of the flow entry in the scenario.
     pub number: usize,
     /// Size of the largest packet on the wire.
     pub packet: u64,
@@ -223,7 +223,7 @@ struct Sink {
     total: u64,
 }
 
-/// Receives data until the worker is stopped. Returns totals, by entry number.
+/// Receives data until the worker is stopped. Returns totals by number of the flow entry.
 ///
 /// # Errors
 /// When waiting for sockets fails.
@@ -292,8 +292,8 @@ impl Sink {
         self.total += got;
     }
 
-    /// Converts payload to the bytes of full packets with headers. All bytes are new, because TCP delivers each byte
-    /// once.
+    /// Converts payload bytes to wire bytes, for full packets with headers. All bytes are new, because TCP delivers
+    /// each byte once.
     fn on_the_wire(&self, payload: u64) -> Delivered {
         let bytes = (payload as f64 * self.entry.packet as f64 / (self.entry.packet - self.entry.around) as f64) as u64;
         Delivered {

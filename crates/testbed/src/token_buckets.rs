@@ -1,5 +1,6 @@
-//! Kernel queues of a testbed. Each queue is a token bucket on the sending node's device, behind the program of the
-//! law. One thread closes the control intervals of all laws, and reads all queues every [`QUEUE_READ_INTERVAL`].
+//! Kernel queues of a testbed. Each queue is a token bucket on the sending node's device. The BPF program of the law
+//! runs before the queue. One thread closes the control intervals of all laws, and reads all queues every
+//! [`QUEUE_READ_INTERVAL`].
 
 use levelflow_laws::{AnyRouterParams, PortInfo, RouterLaw};
 use levelflow_units::Time;
@@ -18,9 +19,9 @@ pub struct TokenBucket {
     pub link: usize,
     /// Device of the queue.
     pub device: Device,
-    /// First reading of the queue, before any flow starts. Counts of the run are relative to this reading.
+    /// Reading of the queue before any flow starts. Counts of the run are relative to this reading.
     pub queue: Queue,
-    /// Program in front of the queue, with its parameters, if the link has a router.
+    /// BPF program in front of the queue, and its parameters. `None` if the link has no router.
     pub law: Option<(Program, AnyRouterParams, PortInfo)>,
 }
 
@@ -37,8 +38,7 @@ struct Work {
     queue: Queue,
     sample: LinkSample,
     total: LinkTotal,
-    /// Number of packets that left the queue. They give the mean packet size. Dropped packets are assumed to have this
-    /// size.
+    /// Number of packets that left the queue, for their mean size. Dropped packets are assumed to have this size.
     sent: u64,
 }
 

@@ -14,8 +14,8 @@ pub struct End<'a> {
     pub device: &'a str,
 }
 
-/// Joins two namespaces. Both ends are up and create no super-packets, so the far end receives packets as on a wire.
-/// Packets within the machine have no valid checksums.
+/// Joins two namespaces. Both ends are up. They create no super-packets, so the far end receives packets of at most the
+/// MTU. Packets within the machine have no valid checksums.
 ///
 /// # Errors
 /// When a name is in use or too long.
@@ -45,7 +45,7 @@ impl End<'_> {
     }
 }
 
-/// Returns the limit in bytes. If the queue is unlimited, or an inner queue limits it in packets, returns the largest
+/// Returns the limit in bytes. For an unlimited queue, or a limit in packets at an inner queue, returns the largest
 /// limit that the kernel accepts.
 fn bytes(limit: Buffer) -> u64 {
     match limit {

@@ -127,7 +127,8 @@ fn a_token_bucket_holds_its_rate_and_drops_what_does_not_fit() {
     while receiver.recv(&mut [0; 1000]).is_ok() {
         (count, last) = (count + 1, Instant::now());
     }
-    // The burst has 3 packets and the queue has 20. Others left while the sender ran, one packet per millisecond.
+    // The burst has 3 packets, and the queue holds 20. While the sender ran, one further packet per millisecond left
+    // the queue.
     assert!((22..40).contains(&count), "{count} packets");
     assert!(last - start > Duration::from_millis(15), "{:?}", last - start);
 }
@@ -165,7 +166,8 @@ fn children_die_with_the_namespace() {
     assert!(soon(|| child.try_wait().unwrap().is_some()));
 }
 
-/// Child process of the next test. It joins a new namespace to its own namespace, and waits until it is killed.
+/// Joins a new namespace to the namespace of this process, and waits until the process is killed. The next test runs
+/// this function in a child process.
 fn wait_to_be_killed() {
     let a = Namespace::new("a").unwrap();
     let path = a.path();

@@ -20,11 +20,11 @@ struct Row {
     jain: f64,
     /// Queueing delay at the busiest link, median and p99, s; `None` if the queue is in the kernel.
     delay: [Option<f64>; 2],
-    /// Fraction of packets dropped at the busiest link, of those that arrived.
+    /// Packets dropped at the busiest link, divided by packets that arrived there.
     loss: f64,
 }
 
-/// Runs each scenario, which has the name of its law, and prints a row of results.
+/// Runs the scenario with each law, and prints one row of results per law. The name of a run is its law.
 ///
 /// # Errors
 /// When a run fails or is stopped.

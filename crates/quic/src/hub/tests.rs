@@ -276,7 +276,7 @@ async fn a_peer_that_moved_is_acked_where_it_is_now() {
     arrive(&hub, after.address(), &packet(&mut before.sender));
     assert_eq!((before.acks(), after.acks()), (vec![], vec![(1, 1)]));
 
-    // ACKs of its packets count.
+    // ACKs of the moved peer's packets still count.
     let mut sent = Vec::new();
     let transmit = Transmit {
         destination: before.address(),

@@ -2,11 +2,11 @@
 //! control intervals in user space.
 //!
 //! User space and the program exchange the words of [`Offload`](levelflow_laws::offload::Offload). Two sets of words
-//! exist, and one byte selects the active set. A packet therefore never sees a set that is only partly written.
+//! exist, and one byte selects the active set. The program therefore never reads a set that is only partly written.
 //!
-//! Sums of integers are read as differences between two readings. With floats, this would lose precision, so two banks
-//! of sums exist. Another byte selects the active bank. The program switches the bank under its lock when the next
-//! packet arrives.
+//! For sums of integers, user space computes the difference between two readings. With floats, this difference would
+//! lose precision. Sums of floats therefore have two banks, and another byte selects the active bank. The program
+//! switches the bank under its lock when the next packet arrives.
 
 mod hook;
 mod names;
@@ -61,7 +61,7 @@ impl Program {
     /// # Errors
     /// In any of these cases:
     ///
-    /// - The law has no kernel form.
+    /// - The kernel router does not implement the law.
     /// - The build lacks the program.
     /// - Privileges are missing.
     /// - The device is not Ethernet, or already has a router.
@@ -130,9 +130,9 @@ impl Program {
         Ok(sum)
     }
 
-    /// Returns the sums since the last call, the kept words, and the number of intervals without a packet so far. If no
-    /// packet has arrived since the last call, the program has not switched banks. The last call has then already
-    /// returned the current sums, so the new sums are zero.
+    /// Returns the sums since the last call, the words `kept`, and the number of intervals since the last packet. If no
+    /// packet has arrived since the last call, the program has not switched banks. In this case, the last call has
+    /// already returned the current sums, and the new sums are zero.
     fn banked(&mut self) -> Result<Counts, Error> {
         let mut state = self.state()?;
         let sums = if state.bank == self.bank {

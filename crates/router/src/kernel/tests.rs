@@ -234,8 +234,8 @@ fn a_law_in_the_kernel_is_the_law() {
 
 // **Invariant** (The router in the kernel): packets that arrive while user space closes an interval of Level count in
 // the previous interval.
-/// Packets that arrive while the law computes still belong to the previous interval, and are compared with its
-/// threshold.
+/// Packets that arrive while the law computes belong to the previous interval. They are compared with the threshold of
+/// that interval.
 #[test]
 fn between_two_updates_packets_count_in_the_earlier_interval() {
     let params = levelflow_scenario::signalling_params("level", &BTreeMap::new()).unwrap();
@@ -270,7 +270,7 @@ fn between_two_updates_packets_count_in_the_earlier_interval() {
     }
 }
 
-/// Returns the shim and the header of a new sender without feedback. No payload follows.
+/// Returns the shim and the header of a new sender that has received no feedback. No payload follows.
 fn bare(law: &str) -> Vec<u8> {
     let params = levelflow_scenario::law_params(law, &BTreeMap::new()).unwrap();
     let signalling = params.law().signalling;
@@ -331,7 +331,8 @@ fn a_header_with_nothing_behind_it_is_stamped() {
     }
 }
 
-/// Sends packets of two laws through one program. Both senders receive the same rate, and multiply it by their weights.
+/// Sends packets of two laws through one program. Both senders receive the same rate, and each sender multiplies the
+/// rate by its weight.
 #[test]
 fn two_laws_share_a_router_in_the_kernel() {
     let rows = |weight: f64| BTreeMap::from([("weight".to_owned(), weight.into())]);
