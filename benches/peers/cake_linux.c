@@ -6,9 +6,9 @@
 // cbr has a rate. Senders follow RFCs 5681, 6582 and 9438. They declare a packet lost at the third ACK of later
 // packets, and do not retransmit it.
 //
-// The program prints, for each flow, the packets that left, were dropped and were marked after FROM_S. Then it prints a
-// line for each flow in each 10 ms with ACKs. The line contains the flow and, for its ACKs, the mean delay minus the
-// round trip, ns.
+// The program prints, for each flow, the packets that left, were dropped and were marked after FROM_S. Then it prints
+// one line for each flow and each 10 ms with ACKs. The line contains the flow and, for its ACKs, the mean delay minus
+// the round trip, ns.
 
 #include <math.h>
 

@@ -56,7 +56,7 @@ pub(crate) struct Sample {
     ns: f64,
     /// Units of work per second.
     per_second: f64,
-    /// Part of `ns` spent in the BPF program.
+    /// Part of `ns` that the BPF program takes.
     program_ns: Option<f64>,
 }
 

@@ -221,7 +221,7 @@ impl Control {
         self.nearest(self.asked())
     }
 
-    /// Records that the queue has this limit. Notifies the algorithm if the limit differs from its request.
+    /// Records that the queue has this limit. Notifies the algorithm if the limit differs from the requested limit.
     pub fn grant(&mut self, limit: u32) {
         let one = self.unit.limit(Limit::Packets(1), self.frame);
         if limit / one != self.asked() / one {

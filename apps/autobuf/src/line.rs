@@ -56,7 +56,7 @@ impl Line {
     }
 }
 
-/// Returns the line of a queue. The rate is that of the queue, of its parent filter or class, or of the hardware.
+/// Returns the line of a queue. The rate is the rate of the queue, of its parent filter or class, or of the hardware.
 ///
 /// # Errors
 /// When the device, the queue or the class is gone.

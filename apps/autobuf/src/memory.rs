@@ -80,7 +80,7 @@ impl Memory {
         }
     }
 
-    /// Returns the part of the total that one unit of a queue's limit occupies.
+    /// Returns the memory that one unit of a queue's limit occupies, in the unit of the total.
     fn of(self, place: &SizedQueue) -> f64 {
         match (self.0, place.unit) {
             (Limit::Bytes(_), Unit::Bytes) | (Limit::Packets(_), Unit::Packets) => 1.0,

@@ -1,4 +1,4 @@
-// Prints performance, and is not a test: time to the first plots, latency of a slider, frame rate of the packets.
+// Measures performance: time to the first plots, latency of a slider, frame rate of the packets. This is not a test.
 // Call: LAB_URL=http://… node apps/lab/tests/performance.mjs, with the address that `levelflow lab` printed.
 import { launch, network, open, redraws, url } from "./browser.mjs";
 

@@ -15,8 +15,8 @@ import { format, parse, short } from "./units.js";
 
 /** @typedef {{line: string, where: ReturnType<typeof place>}} Mistake error line and its place in the scenario */
 /**
- * Quantity that a lesson varies. `list` is "link" or "flow" for one entry, "both" for all flows, "all" for the law of
- * all flows, "law" for a parameter of a law.
+ * Quantity that a lesson varies. `list` is "link" or "flow" for one link or flow, "both" for all flows, "all" for the
+ * law of all flows, "law" for a parameter of a law.
  *
  * @typedef {Range & {list: "link" | "flow" | "both" | "all" | "law", key: string, index?: number, law?: string}} Drag
  */

@@ -43,7 +43,7 @@ export function setLaw(flow, law) {
 }
 
 /**
- * Returns the scenario with one law for all flows, for a comparison.
+ * Returns a copy of the scenario with this law for all flows. The copy is for a comparison.
  *
  * @param {Scenario} scenario
  * @param {string} law

@@ -33,7 +33,7 @@ export class Side {
   }
 
   /**
-   * Replaces the packets by those of the newest result, once the scenario has not changed for a moment.
+   * Shows the packets of the newest result after a moment without changes of the scenario.
    *
    * @param {Scenario} scenario
    * @param {() => void} done

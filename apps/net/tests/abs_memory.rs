@@ -65,7 +65,7 @@ fn overload(namespace: &Namespace, leaf: u32, stop: &Arc<AtomicBool>) {
     drop(namespace.thread("load", send).unwrap());
 }
 
-/// Returns the limit and backlog of each leaf, read at one moment.
+/// Returns the limit and backlog of each leaf, all from one reading.
 fn now(namespace: &Namespace) -> Vec<(u32, u32)> {
     let read = || {
         let mut leaves = Device::open("lf0").unwrap().queues().unwrap();

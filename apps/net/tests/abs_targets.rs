@@ -8,7 +8,7 @@ use std::thread;
 
 use levelflow_net_testing::traffic::{Path4, later, until};
 
-/// Number of decisions in a run (one per 0.2 s), and number of final decisions that are judged.
+/// Number of decisions in a run (one per 0.2 s), and number of final decisions from which the means are computed.
 const ALL: usize = 190;
 const JUDGED: usize = 120;
 

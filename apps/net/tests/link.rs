@@ -142,7 +142,7 @@ fn an_overloaded_link_carries_its_rate_keeps_its_buffer_full_and_drops_the_rest(
     let rate = f64::from(count - 1) * 8000.0 / (last - first.unwrap()).as_secs_f64();
     assert!((rate / 20e6 - 1.0).abs() < 0.02, "{rate} b/s");
     let report = forward(&mut running);
-    // The queue holds 50 packets. The last one waits for 49 transmissions of 0.4 ms.
+    // The queue holds 50 packets. The last packet waits for 49 transmissions of 0.4 ms.
     assert!((report.queueing.p99 * 1e3 - 19.8).abs() < 0.4, "{report:?}");
     assert!(report.queue_peak <= 50_000 && report.queue_peak > 49_000, "{report:?}");
     assert_eq!(report.arrived, report.delivered + report.dropped);

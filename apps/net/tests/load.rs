@@ -53,7 +53,7 @@ fn send(to: &str, args: &[&str]) -> Value {
     serde_json::from_str(text.lines().last().unwrap()).unwrap()
 }
 
-/// Returns an address with a port below the kernel's ephemeral ports, so no concurrent process gets the same port.
+/// Returns an address whose port is below the kernel's ephemeral ports. No concurrent process can get this port.
 fn free(host: &str) -> String {
     static NEXT: AtomicU16 = AtomicU16::new(20_000);
     loop {
@@ -116,8 +116,7 @@ fn shared(law: &str, host: &str) {
     );
 }
 
-/// For a law with routers, the path contains one router of the law. Each flow must detect this router. All laws run
-/// concurrently.
+/// Each flow must detect the router of its law on the path. All laws with routers run concurrently.
 #[test]
 fn transfers_of_any_law_complete_over_both_families() {
     for host in ["127.0.0.1", "[::1]"] {

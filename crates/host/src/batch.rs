@@ -66,8 +66,8 @@ impl Batch {
         Ok(count)
     }
 
-    /// Sends at most [`MAX_BATCH`] datagrams, each to its address or, without one, to the socket's peer. Returns the
-    /// number of datagrams that could not be sent, because buffers are full or the port is closed.
+    /// Sends at most [`MAX_BATCH`] datagrams. A datagram without an address is sent to the peer of the socket. Returns
+    /// the number of datagrams that could not be sent, because buffers are full or the port is closed.
     pub fn send<'a>(
         &mut self,
         socket: impl AsFd,

@@ -59,8 +59,8 @@ impl Clock {
         }
     }
 
-    /// Waits until a descriptor is ready (`true`) or `then` has passed (`false`), with the precision of
-    /// [`wait`](Self::wait).
+    /// Waits until a descriptor is ready (returns `true`) or `then` has passed (returns `false`). The precision is that
+    /// of [`wait`](Self::wait).
     ///
     /// # Errors
     /// When the system cannot wait for these descriptors.
@@ -73,7 +73,8 @@ impl Clock {
     }
 }
 
-/// Waits until a descriptor is ready (`true`) or the limit has passed (`false`). A signal also returns `true`.
+/// Waits until a descriptor is ready (returns `true`) or the limit has passed (returns `false`). After a signal,
+/// returns `true`.
 ///
 /// # Errors
 /// When the system cannot wait for these descriptors.

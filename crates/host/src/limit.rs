@@ -151,7 +151,8 @@ fn wide(attributes: &[(u16, Vec<u8>)], kind: u16) -> Option<u64> {
     own.find_map(|(_, value)| Some(u64::from_ne_bytes(value.as_slice().try_into().ok()?)))
 }
 
-/// Returns the rate of a `struct tc_ratespec`, or of the 64-bit attribute if there is one, bytes per second.
+/// Returns a rate in bytes per second. The source is the 64-bit attribute if it exists, and otherwise a `struct
+/// tc_ratespec`.
 pub(crate) fn speed(attributes: &[(u16, Vec<u8>)], parms: &[u8], rate: usize, wide_rate: u16) -> Option<u64> {
     wide(attributes, wide_rate).or_else(|| word(parms, rate + SPEED).map(u64::from))
 }

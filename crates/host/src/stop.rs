@@ -46,7 +46,7 @@ impl Stop {
         let _ = (&self.write_end).write(&[0]); // a full pipe already contains a request
     }
 
-    /// Waits for `time`, or until a stop is requested; returns true if one was requested.
+    /// Waits for `time`, or until a stop is requested. Returns true if a stop was requested.
     #[must_use]
     pub fn within(&self, time: Span) -> bool {
         let mut watched = [PollFd::new(&self.read_end, PollFlags::IN)];

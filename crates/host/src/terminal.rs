@@ -10,8 +10,8 @@ const ORDERING: [char; 14] = [
     '\u{202e}', '\u{2066}', '\u{2067}', '\u{2068}', '\u{2069}',
 ];
 
-/// Escapes text into one harmless line. Characters that move the cursor, colour or reorder text, or end the line become
-/// escapes such as `\u{1b}`.
+/// Escapes text into one harmless line. Some characters move the cursor, change colours, reorder text, or end the line.
+/// They become escapes such as `\u{1b}`.
 #[must_use]
 pub fn plain(text: &str) -> Cow<'_, str> {
     let acts = |c: char| c.is_control() || ORDERING.contains(&c);

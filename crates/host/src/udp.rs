@@ -10,7 +10,7 @@ use crate::Error;
 /// Requested size of each socket buffer, bytes; the system may grant less.
 const SOCKET_BUFFER_BYTES: usize = 4 << 20;
 
-/// Returns the size of the headers before the payload of a datagram to or from this address, on the wire, bytes.
+/// Returns the bytes of headers before the UDP payload on the wire, for datagrams to or from this address.
 #[must_use]
 pub fn overhead(peer: &SocketAddr) -> usize {
     let ip = match peer.ip() {

@@ -1,4 +1,4 @@
-//! Tests that readings of a device's queue agree with those of `tc`. Needs root; skipped without it.
+//! Tests that readings of a device's queue agree with the output of `tc`. Needs root; skipped without it.
 
 #![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
 

@@ -55,7 +55,8 @@ pub struct Device {
     scratch: Vec<u8>,
     ancillary: Vec<u8>,
     latest: Time,
-    /// True if the device was down at the last operation, and may have vanished. The kernel reports both as "down".
+    /// True if the kernel reported "down" at the last operation. The kernel also reports this for a device that has
+    /// vanished.
     suspect: bool,
     /// Counts of frames not received or sent.
     pub trouble: Trouble,
@@ -76,8 +77,7 @@ impl Device {
             Error::failed(format_args!("cannot open a packet socket on {name}: {error}{advice}"))
         };
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-        // A socket with a protocol would receive frames of all devices until it is bound, so it is opened without a
-        // protocol.
+        // The socket is opened without a protocol. Otherwise, it would receive frames of all devices until it is bound.
         let socket = socket_with(AddressFamily::PACKET, SocketType::RAW, flags, None).map_err(may_not)?;
         let index = netdevice::name_to_index(&socket, name).map_err(|_| {
             Error::input(format_args!(

@@ -14,7 +14,7 @@ use levelflow_transport::{AckReport, Encoded, Limits};
 pub struct Plan {
     /// Law of all flows.
     pub params: AnyParams,
-    /// Number of flows, unless they arrive at random.
+    /// Number of flows. Not used if flows arrive at random.
     pub flows: u32,
     /// Time between the starts of two flows.
     pub start_every: Duration,
@@ -75,7 +75,7 @@ pub struct Flow {
     pub sender: Sender,
     /// Sum of the round-trip times since the latest reading, s, and their number.
     pub round_trips: (f64, u32),
-    /// True if a router of the law wrote into any ACK. None if that is unknown.
+    /// True if a router of the law wrote into any ACK. None if the ACKs do not show this.
     pub routed: Option<bool>,
     /// Deadline of the flow in the heap of deadlines.
     pub queued: Option<Time>,

@@ -45,8 +45,8 @@ pub struct Summary {
     pub unreachable: u64,
     /// Mean rate of delivered bytes, bit/s; none if the law has no ACKs.
     pub rate: Option<f64>,
-    /// Jain's index of the rates in the second half of the run. It includes flows present in the whole second half, and
-    /// is none for fewer than two such flows.
+    /// Jain's index of the rates in the second half of the run. Only flows that are present in the whole second half
+    /// count. None for fewer than two of these flows.
     pub jain: Option<f64>,
     /// Mean completion time, s.
     pub completion_mean: Option<f64>,
@@ -76,7 +76,7 @@ pub struct Report {
     summary: Summary,
 }
 
-/// Returns Jain's fairness index: 1 if all rates are equal, `1/n` if one of `n` flows has the whole rate.
+/// Returns Jain's fairness index of `n` rates. It is 1 if all rates are equal, and `1/n` if only one rate is above 0.
 #[must_use]
 pub fn jain(rates: &[f64]) -> Option<f64> {
     let (sum, squares) = rates

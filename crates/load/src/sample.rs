@@ -1,9 +1,9 @@
 //! Samples of flows, as lines of JSON.
 //!
 //! The first line is `{"kind":"start", ...}` with the time of the machine's monotonic clock at time 0. This allows the
-//! alignment of files from several programs. Then follows one `"sample"` line per flow and period. A `"flow"` line
-//! follows when a flow ends. Times are seconds since the start, rates are bit/s with all headers, and counts are
-//! totals.
+//! alignment of files from several programs. The file then contains one `"sample"` line per flow and period, and one
+//! `"flow"` line at the end of each flow. Times are seconds since the start, rates are bit/s with all headers, and
+//! counts are totals.
 
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
@@ -60,7 +60,7 @@ pub struct Ended {
     pub start: f64,
     /// Time from the start to the complete delivery, s. None if the flow is incomplete or has no size.
     pub completion: Option<f64>,
-    /// True if routers of the law were on the path. None if that is unknown.
+    /// True if routers of the law were on the path. None if the ACKs do not show this.
     pub routed: Option<bool>,
     /// Counters of the flow since its start.
     #[serde(flatten)]

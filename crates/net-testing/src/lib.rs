@@ -30,8 +30,8 @@ use std::fmt::Display;
 /// `ethtool`.
 ///
 /// # Panics
-/// If `LEVELFLOW_REQUIRE` contains `lacks`, because then the test must not be skipped. This variable is a list of names
-/// separated by commas.
+/// If the environment variable `LEVELFLOW_REQUIRE` contains `lacks`. A test may not be skipped because of a requirement
+/// in this variable, which is a list of names separated by commas.
 pub fn skip(test: &str, lacks: &str, why: impl Display) {
     let required = std::env::var("LEVELFLOW_REQUIRE").unwrap_or_default();
     assert!(

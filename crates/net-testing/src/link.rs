@@ -49,8 +49,7 @@ impl Running {
         self.requests.send(Request::Change(change)).unwrap();
     }
 
-    /// Returns the counters since the start, first for the direction from the first device, then for the other
-    /// direction.
+    /// Returns the counters since the start. The first report is for the direction from the first device to the second.
     ///
     /// # Errors
     /// The reason why the link has ended.

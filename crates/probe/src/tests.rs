@@ -253,7 +253,7 @@ fn a_missing_and_a_busy_reflector_are_distinguished() {
         ask(&mut world, ping);
     }
     assert_eq!(world.probe.outcome(), Some(Err(Failure::Busy)));
-    // The other client sends nothing more, so its session ends and the next client is served.
+    // The other client sends no more packets. Its session therefore ends, and the next client is served.
     world.probe = Probe::new(world.now, settings(), 5);
     assert!(world.run().is_ok());
 }

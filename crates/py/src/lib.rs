@@ -25,7 +25,7 @@ fn parse(text: &str) -> PyResult<String> {
 }
 
 /// Reads the trace files that the links of a scenario name. Returns the scenario, in which the changes of each file
-/// replace its name. Scenarios are in JSON, and paths are relative to `folder`.
+/// replace the file's name. Scenarios are in JSON, and paths are relative to `folder`.
 #[pyfunction]
 fn read_traces(json: &str, folder: PathBuf) -> PyResult<String> {
     let mut raw = serde_json::from_str(json).map_err(|e| PyValueError::new_err(e.to_string()))?;

@@ -43,7 +43,8 @@ struct RateController {
 }
 
 impl RateController {
-    /// Restarts the standard controller when it becomes active again. ACKs and losses under the law do not concern it.
+    /// Restarts the standard controller when it becomes active again, because the law caused the latest ACKs and
+    /// losses.
     fn notice(&mut self, now: Instant) {
         let control = self.peer.control();
         if self.under == Control::Law && control != Control::Law {

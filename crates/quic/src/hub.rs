@@ -189,7 +189,8 @@ pub(super) fn alone(meta: &RecvMeta, length: usize) -> RecvMeta {
     alone
 }
 
-/// Check that datagrams fit into one buffer: all must have the same length, except that the last may be shorter.
+/// Check that datagrams fit into one buffer. All datagrams must have the same length, but the last datagram may be
+/// shorter.
 #[derive(Default)]
 struct Fits {
     length: usize,

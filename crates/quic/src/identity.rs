@@ -91,8 +91,7 @@ pub enum Trust {
     Keys(Vec<Fingerprint>),
 }
 
-/// Verifier of peers: a peer must have the private key of the public key that it presents, and this key must be
-/// trusted.
+/// Verifier of peers. A peer must present a trusted public key, and must have its private key.
 #[derive(Debug)]
 struct Verifier {
     trust: Trust,

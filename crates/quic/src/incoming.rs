@@ -136,7 +136,7 @@ impl<P> Incoming<P> {
 }
 
 impl Held {
-    /// Returns true if this ACK and the next one fit into the same super-packet.
+    /// Returns true if this ACK and the next ACK fit into the same super-packet.
     pub fn leaves_with(&self, next: &Self) -> bool {
         (self.to, self.from, self.length) == (next.to, next.from, next.length)
     }

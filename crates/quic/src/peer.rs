@@ -305,7 +305,7 @@ impl Peer {
         self.quantum.store(batch, Ordering::Relaxed);
     }
 
-    /// Returns true if these datagrams must wait. `waker` is then called when they may leave.
+    /// Returns true if these datagrams must wait. In this case, `waker` is called when they may leave.
     pub fn must_wait(&self, transmit: &Transmit<'_>, waker: &Waker) -> bool {
         if !is_data(transmit) {
             return false;
@@ -361,7 +361,8 @@ impl Peer {
         transmit.segment_size.map(|size| size + prefix)
     }
 
-    /// Handles a packet of the peer's flow: prepares its ACK.
+    /// Prepares the ACK of a packet that the peer has sent. Sends the delayed ACKs if their number has reached its
+    /// limit.
     pub fn hold(&self, shim: &Shim, header: &[u8], length: usize, meta: &RecvMeta) {
         let size = Bytes::new((overhead(&meta.addr) + length) as u64);
         let mut state = self.lock();
@@ -411,7 +412,7 @@ impl Peer {
         }
     }
 
-    /// Sends the delayed ACKs that were not piggybacked, as many as possible in one system call.
+    /// Sends the delayed ACKs that were not piggybacked. Each system call sends as many ACKs as possible.
     pub fn send_acks(&self) {
         let mut held = {
             let mut state = self.lock();

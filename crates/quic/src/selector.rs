@@ -3,7 +3,7 @@
 //! A flow begins under the standard controller. The first ACK of a packet into which a router of the law has written
 //! activates the law. The standard controller becomes active again after a second of ACKs without router feedback, or
 //! after three seconds without ACKs. If packets are lost while the law is active, some queue on the path has no router
-//! of the law. Both controllers then limit the flow, for a time that doubles with each repetition.
+//! of the law. In this case, both controllers limit the flow for some time. This time doubles with each repetition.
 
 use levelflow_units::{Duration, Time};
 
@@ -22,7 +22,8 @@ pub enum Control {
 /// Minimum observation time before a change of the controller.
 const MIN_OBSERVATION: Duration = Duration::from_secs(1);
 const MIN_ACKS: u32 = 4;
-/// Time without an ACK of the law, while data is sent, after which the path is assumed to block packets of the law.
+/// Time of sending data without receiving an ACK of the law. After this time, the path is assumed to block packets of
+/// the law.
 const MIN_ACK_TIMEOUT: Duration = Duration::from_secs(3);
 const UNHEARD_RTTS: u64 = 8;
 /// Loss rate in an observation window that indicates a queue without a router of the law.
@@ -32,7 +33,7 @@ const LOSS_RATIO: f64 = 0.05;
 const LOSSY_WINDOWS: u32 = 2;
 /// Minimum loss in an observation window that is not attributed to chance, in bytes.
 const LEAST_LOST: u64 = 8 * 1200;
-/// Initial and longest time for which both controllers stay active.
+/// Time for which both controllers stay active: its initial value and its maximum.
 const FIRST_HOLD: Duration = Duration::from_secs(10);
 const LONGEST_HOLD: Duration = Duration::from_secs(160);
 

@@ -144,8 +144,8 @@ impl UdpSender for PeerSender {
                     let core = Arc::clone(&this.core);
                     this.writable = Some(Box::pin(async move { core.io.socket.writable().await }));
                 }
-                // Any other error counts as a lost packet: it was too large for the link, or the path is temporarily
-                // blocked.
+                // Any other error counts as a lost packet. The packet was too large for the link, or the path is
+                // temporarily blocked.
                 Ok(()) | Err(_) => {
                     this.ready = false;
                     return Poll::Ready(Ok(()));

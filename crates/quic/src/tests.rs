@@ -144,7 +144,7 @@ async fn a_client_whose_key_is_not_admitted_gets_no_connection() {
         (first.is_ok(), server.accept().await.unwrap().finish().await.is_ok())
     });
     if let Ok(connection) = client(config("rcp"), place).await {
-        // A client receives the refusal after its own part of the handshake.
+        // A client completes its part of the handshake before it receives the refusal.
         connection.quic().closed().await;
     }
     let _kept = client(config("rcp").with_identity(admitted), place).await.unwrap();

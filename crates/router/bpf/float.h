@@ -24,7 +24,7 @@ INLINE int f32_is_magnitude(u32 a)
 	return a < F32_INFINITY || a == 0x80000000;
 }
 
-/* Returns an integer. Two results compare like their floats. The integers of 0 and -0 are equal. */
+/* Maps a float to an integer. The integers compare as the floats do, and 0 equals -0. */
 INLINE u32 f32_order(u32 a)
 {
 	if (!(a << 1))
@@ -177,7 +177,7 @@ INLINE u64 f64_mul(u64 a, u64 b)
 	return f64_round(sign, e, m);
 }
 
-/* Returns a signed integer. Two results compare like their floats. The integers of 0 and -0 are equal. */
+/* Maps a double to a signed integer. The integers compare as the doubles do, and 0 equals -0. */
 INLINE s64 f64_order(u64 a)
 {
 	s64 magnitude = a & ~F64_SIGN;

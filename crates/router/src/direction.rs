@@ -1,4 +1,4 @@
-//! One direction of a relay: a hop whose packets are datagrams.
+//! One direction of a relay. It queues and delays UDP datagrams.
 
 use levelflow_laws::{AnyRouterParams, PortInfo};
 use levelflow_path::{Datagram, Hop, Propagation, Settings};
@@ -93,7 +93,8 @@ impl Direction {
         }
     }
 
-    /// Logs the inputs of the law at the bottleneck, if there is one. Call this method before the first packet.
+    /// Logs the inputs of the bottleneck's law, if the direction has a bottleneck. Call this method before the first
+    /// packet.
     pub fn log(&mut self, logging: &Logging) {
         if let Some(port) = self.hop.law_mut() {
             port.log(logging.log(*port.info()));
@@ -119,7 +120,7 @@ impl Direction {
         taken
     }
 
-    /// Processes departures up to `now`, then ends the control interval if it is over.
+    /// Processes departures up to `now`, and ends the control interval if its time is over.
     pub fn handle_timeout(&mut self, now: Time) {
         self.hop.handle_timeout(now);
     }

@@ -77,7 +77,7 @@ impl Relay {
         let listener = UdpSocket::bind(listen).map_err(|e| Error::failed(format!("--relay {listen}: {e}")))?;
         let cannot = |e: std::io::Error| Error::failed(format!("--relay {listen}: {e}"));
         listener.set_nonblocking(true).map_err(cannot)?;
-        // The system may grant a smaller buffer. A relay that keeps up does not need a larger one.
+        // The system may grant a smaller buffer. A relay that is not overloaded needs no larger buffer.
         let _ = socket2::SockRef::from(&listener).set_recv_buffer_size(SOCKET_BUFFER);
         let address = listener.local_addr().map_err(cannot)?;
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|e| cannot(e.into()))?;

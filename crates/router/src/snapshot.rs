@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::Port;
 
-/// Readings of a router at one time.
+/// State of a router at one time.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Snapshot {
     /// Time since the start, s.

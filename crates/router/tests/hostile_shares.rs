@@ -284,8 +284,8 @@ fn false_headers_cost_others_the_documented_share() {
     }
 }
 
-/// Lie of a sender with a few packets per second. The fields are the law, the name of the lie, the largest harmless
-/// rate in packets/s, and the change to the header.
+/// Lie of a sender that sends a few packets per second. The fields are the law, the name of the lie, the largest
+/// harmless rate in packets/s, and the change to the header.
 type SmallLie = (&'static str, &'static str, f64, fn() -> Rewrite);
 
 fn small_lies() -> Vec<SmallLie> {

@@ -191,8 +191,7 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// Records two sorts of transfers: those that ended after the last sample, and those that are unfinished at the
-    /// end.
+    /// Records transfers that ended after the last sample, and transfers that are unfinished at the end.
     pub fn record_end(&self, recorder: &mut Recorder) {
         let rows = self.sent.values().flat_map(|sent| &sent.transfers);
         rows.for_each(|row| recorder.transfer(row));
@@ -210,8 +209,7 @@ impl Totals {
             let sent = self.sent.get(&i).unwrap_or(&nobody);
             let received = self.received.get(&i).unwrap_or(&nothing);
             let missing = sent.packets.saturating_sub(received.packets);
-            // If the flows of dropped packets are unknown, missing packets count as dropped, up to the number of drops
-            // on the path.
+            // If the flows of dropped packets are unknown, `min(missing packets, drops on the path)` count as dropped.
             let path = spec
                 .routes
                 .first()

@@ -46,7 +46,7 @@ impl Datagram for Frame {
     }
 }
 
-/// Router port of the link, if there is one, and measurements at the queue of the link.
+/// Measurements at the queue of a link, and the router port, if the link has a router.
 #[derive(Debug)]
 struct Watched {
     port: Option<Port>,
@@ -138,8 +138,8 @@ pub struct Direction {
 }
 
 impl Direction {
-    /// Creates an idle direction. `spec` is the scenario's link in this direction, if there is one. If the kernel runs
-    /// queue and law, the direction runs neither of them.
+    /// Creates an idle direction. `spec` is the link of the scenario, if the scenario has a link in this direction. If
+    /// the kernel runs the queue and the law, the direction runs neither of them.
     #[must_use]
     pub fn new(
         plan: &DirectionPlan,

@@ -148,7 +148,7 @@ pub struct ReceivedTotal {
     pub delivered: Delivered,
     /// ACKs sent.
     pub acks: u64,
-    /// One-way delays minus the delay of an idle path, ns.
+    /// One-way delays minus the one-way delay of an idle path, ns.
     pub excess: Histogram,
 }
 

@@ -2,8 +2,8 @@
 //!
 //! Each node of the scenario is a network namespace that forwards packets. Flows begin and end in other namespaces, the
 //! hosts. A flow is therefore never delayed by a queue in the machine of its sender. Links in opposite directions
-//! between two nodes share a veth pair. A flow's base round-trip time may exceed the delay of its links. The veth pair
-//! at the receiver's host then adds the difference.
+//! between two nodes share a veth pair. A flow's base round-trip time may exceed the delay of its links. In this case,
+//! the veth pair at the receiver's host adds the difference.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -76,7 +76,7 @@ pub struct NamespacePlan {
     pub routes: Vec<Hop>,
 }
 
-/// Route: packets to a destination leave through a veth pair, to the neighbour at the other end of the pair.
+/// Route. Packets to the destination leave through a veth pair, and the next hop is the other end of this pair.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hop {
     /// Destination address; `None` for the default route.
@@ -107,7 +107,7 @@ pub struct DirectionPlan {
     pub changes: Vec<LinkState>,
 }
 
-/// Flow entry of the scenario, placed in the testbed.
+/// Plan of a flow entry: its namespaces, addresses and delays.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FlowPlan {
     /// Namespaces of the sender and the receiver.
@@ -174,8 +174,8 @@ impl VethPair {
         [0x02, 0x4c, 0x46, high, low, end as u8]
     }
 
-    /// Returns the address of the namespace at one end of a pair, as used by its neighbour at the other end. The
-    /// address is unique.
+    /// Returns the unique address of the namespace at `end` of a pair. The neighbour at the other end uses this
+    /// address.
     #[must_use]
     pub fn gateway(ipv6: bool, number: usize, end: usize) -> IpAddr {
         address(ipv6, GATEWAYS + end as u8, number)

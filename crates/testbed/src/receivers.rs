@@ -17,7 +17,7 @@ use levelflow_transport::{LONGEST_ACK, Received, Receiver};
 
 /// Longest sleep. It limits the reaction time to the end of the run.
 const MAX_SLEEP: Span = Span::from_millis(20);
-/// Limit on the number of flows of a flow entry whose state is stored.
+/// Limit on the number of stored flow states per flow entry.
 const MAX_FLOWS: usize = 200_000;
 
 /// Receiver of a flow entry.

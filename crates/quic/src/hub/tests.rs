@@ -1,4 +1,4 @@
-//! Hostile input: shims from any address, with any flow, intact and malformed.
+//! Tests of hostile input: intact and malformed shims, from any address and for any flow.
 
 use std::io::IoSliceMut;
 use std::net::UdpSocket;
@@ -23,7 +23,7 @@ fn law_config(law: &str) -> LawConfig {
     }
 }
 
-/// Another program with its own address, and the sender of its flow.
+/// Another program: its socket, and the sender of its flow.
 struct Other {
     socket: UdpSocket,
     sender: Sender,

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
 
-/// Forwards datagrams in both directions; on request, from another port.
+/// Forwards datagrams in both directions. On request, it continues from another port.
 struct Translator {
     address: SocketAddr,
     moved: Arc<AtomicBool>,

@@ -56,7 +56,8 @@ pub struct Program {
 }
 
 impl Program {
-    /// Attaches the program to the egress of a device. The first words are those of a new router with these parameters.
+    /// Attaches the program to the egress of a device. The program starts with the words of a new router with these
+    /// parameters.
     ///
     /// # Errors
     /// In any of these cases:
