@@ -101,8 +101,8 @@ impl Meter {
         self.counted(queue.backlog, queue.packets)
     }
 
-    /// Returns the assumed size of dropped packets, because the kernel does not count their bytes. The first known size
-    /// of this list is used:
+    /// Returns the assumed size of dropped packets. The kernel does not count their bytes. The first known size of this
+    /// list is used:
     ///
     /// 1. Mean size of large queued packets.
     /// 2. Mean size of sent packets.

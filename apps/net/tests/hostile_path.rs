@@ -14,7 +14,7 @@ use levelflow_net_testing::hosts::{Guard, Hosts, after, end, params, router};
 use levelflow_path::Settings;
 use levelflow_testbed::{Namespace, veth};
 
-/// Lock held during each test: tests measure time, so only one may run.
+/// Lock held during each test. Tests measure time, so only one test may run at a time.
 static ALONE: Mutex<()> = Mutex::new(());
 
 /// Fair share of each of three flows at a router with 12 Mb/s, bit/s.

@@ -12,7 +12,7 @@ use levelflow_scenario::Scenario;
 use levelflow_sim::Sim;
 use serde_json::Value;
 
-/// Lock held during each test: tests measure time, so only one may run.
+/// Lock held during each test. Tests measure time, so only one test may run at a time.
 static ALONE: Mutex<()> = Mutex::new(());
 
 const SCENARIO: &str = r#"

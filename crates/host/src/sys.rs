@@ -36,7 +36,7 @@ pub fn sharp_timers() {
 /// Gives this thread priority over all ordinary threads (SCHED_FIFO, low priority).
 ///
 /// # Errors
-/// When the process lacks CAP_SYS_NICE and a sufficient limit on real-time priorities.
+/// When the process has neither CAP_SYS_NICE nor a sufficient limit on real-time priorities.
 pub fn realtime() -> io::Result<()> {
     // SAFETY: the struct contains only integers, for which zero is valid; musl has more fields than glibc.
     let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };

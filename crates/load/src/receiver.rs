@@ -185,7 +185,7 @@ impl ReceiveRun {
             let taken = batch.receive(socket, |wire, Origin { from, marked }| {
                 let Some(from) = from else { return };
                 // The clock must be read after the arrival, because another program may have sent the packet after this
-                // loop began.
+                // iteration began.
                 let (now, stamp) = (self.clock.now(), stamp());
                 if let Some((ack, length)) = self.packet(now, stamp, wire, from, marked) {
                     acks.push((ack, length, from));

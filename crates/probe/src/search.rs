@@ -30,7 +30,7 @@ const FILL_RATIO: f64 = 1.5;
 const KEEP_FULL_RATIO: f64 = 1.05;
 /// Minimum time of the fill phase.
 const MIN_FILL_TIME: Duration = Duration::from_secs(1);
-/// Time without growth of the delay after which the buffer counts as full.
+/// Minimum time without growth of the delay for a buffer that counts as full.
 const STEADY_DELAY_TIME: Duration = Duration::from_ms(500);
 /// Maximum time of the steady phase.
 const KEEP_FULL_TIME: Duration = Duration::from_secs(4);

@@ -28,8 +28,8 @@ const MIN_ACK_TIMEOUT: Duration = Duration::from_secs(3);
 const UNHEARD_RTTS: u64 = 8;
 /// Loss rate in an observation window that indicates a queue without a router of the law.
 const LOSS_RATIO: f64 = 0.05;
-/// Number of consecutive windows with [`LOSS_RATIO`] that indicate such a queue. During convergence, the law itself may
-/// overshoot in one window.
+/// Number of consecutive windows with [`LOSS_RATIO`] that indicate a queue without a router of the law. During
+/// convergence, the law itself may overshoot in one window.
 const LOSSY_WINDOWS: u32 = 2;
 /// Minimum loss in an observation window that is not attributed to chance, in bytes.
 const LEAST_LOST: u64 = 8 * 1200;

@@ -1,7 +1,8 @@
 //! Capacity of a line that may change while its router runs.
 //!
-//! The file contains the rate as text, such as `12.3 Mb/s`. An administrator writes the file, or a script that reads a
-//! modem. `0 b/s` is an outage. If the text is invalid, the router prints one warning and keeps its previous rate.
+//! The file contains the rate as text, such as `12.3 Mb/s`. An administrator or a script writes the file. The script
+//! may read the rate from a modem. `0 b/s` is an outage. If the text is invalid, the router prints one warning and
+//! keeps its previous rate.
 
 use std::fs::OpenOptions;
 use std::io::Read as _;

@@ -110,7 +110,7 @@ fn a_token_bucket_holds_its_rate_and_drops_what_does_not_fit() {
         namespace: &a,
         device: "left",
     };
-    // When the device comes up, it would send IPv6 packets that occupy the queue.
+    // With IPv6, the device would send packets when it comes up. These packets would occupy the queue.
     a.sysctl("ipv6/conf/left/disable_ipv6", "1").unwrap();
     let rate = Rate::new(8e6).unwrap();
     left.token_bucket(rate, Bytes::new(3000), Buffer::Bytes(Bytes::new(20_000)))

@@ -226,7 +226,8 @@ async fn acks_of_a_batch_leave_in_few_system_calls() {
     assert_eq!(arrived.len(), if super_packets { 5 } else { 300 }, "{arrived:?}");
 }
 
-/// Returns shim and header of the ACKs of a MaxNet flow, with packets of other flows in between.
+/// Returns the bytes after the shim of each ACK of a MaxNet flow. After each packet of this flow, `others` packets of
+/// other flows arrive.
 fn acked(others: u32) -> Vec<Vec<u8>> {
     let mut incoming = Incoming::<Peer>::new(Arc::default(), Weak::new());
     let (mut own, from) = (sender("maxnet", 1), anywhere(1));

@@ -133,7 +133,7 @@ pub(super) fn usual(law: u8, [a, b, c, d]: [f32; 4]) -> [f32; 8] {
     }
 }
 
-/// Payloads with shim and header, mostly valid, followed by random bytes.
+/// Payloads of a shim, a header and random bytes. Most shims and headers are valid.
 pub(super) fn payloads(signalling: u8, header_bytes: u8) -> impl Strategy<Value = Vec<u8>> {
     let parts = (
         prop::collection::vec(floats(), 8),
