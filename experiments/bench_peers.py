@@ -4,9 +4,10 @@ Prints ratios of CPU time per packet-hop with their range, memory, and whether t
 ns-3, and any PROGRAM that a user names with --peer NAME=PROGRAM. A PROGRAM's arguments are the words of a case,
 `dumbbell MBPS FLOWS SECONDS SSTHRESH` or `fat-tree K MBPS SECONDS`.
 
-The PROGRAM prints four numbers. First is the sum over packets of the links that each crossed. Second are the packets
-that left the bottleneck, or that reached their receivers in a fat tree. Third are the packets dropped. Fourth is the
-mean queue of the bottleneck in bytes, 0 in a fat tree. A PROGRAM without the case exits with status 2.
+The PROGRAM prints four numbers. The first is the number of packet-hops: the links crossed by each packet, summed over
+packets. The second is the number of packets that left the bottleneck, or in a fat tree the number of packets received.
+The third is the number of packets dropped. The fourth is the mean queue of the bottleneck in bytes, or 0 in a fat tree.
+A PROGRAM exits with status 2 if it does not support the case.
 """
 
 from __future__ import annotations
@@ -38,10 +39,10 @@ if TYPE_CHECKING:
 
 
 PEERS = CHECKOUT / "benches" / "peers"
-#: Relative difference of delivered packets above which the work of two runs counts as different.
+#: Two runs do equal work if their numbers of delivered packets differ by at most this fraction.
 AGREES = 0.03
 NO_SUCH_CASE = 2
-#: Runs a program as child of a small process, since a child's measured memory includes its parent's at the start.
+#: Runs a program as child of a small process. The measured peak memory includes the parent's memory at the start.
 #: Prints last the exit status, CPU time and wall time in seconds, and peak memory in KiB.
 SPAWN = """
 import json, os, sys, time

@@ -73,7 +73,7 @@ def how(seeds: Sequence[int]) -> str:
 
 
 def cells(item: Line, best: Line) -> str:
-    """Returns buffer, utilisation, loss rate and queueing delay of a line, as cells of a Markdown row."""
+    """Returns buffer, utilisation, loss rate and queueing delay of a measurement, as cells of a Markdown row."""
     used, half = item.used, item.half
     buffer = f"{used.buffer:.0f}" + (f" ± {half.buffer:.0f}" if half.buffer > 0 else "")
     use = f"{100 * used.utilisation:.1f} ± {100 * half.utilisation:.1f}"
@@ -83,7 +83,10 @@ def cells(item: Line, best: Line) -> str:
 
 
 def judged(possible: Mapping[int, Mapping[str, Line]]) -> Iterator[str]:
-    """Yields a text per algorithm: how often it met its targets, among rows in which a fixed buffer can."""
+    """Yields, as text, the number of rows in which each algorithm met its targets.
+
+    Only rows count in which a fixed buffer meets the targets.
+    """
     if not possible:
         yield "No fixed buffer meets the targets in any row: nothing was judged."
         return

@@ -36,13 +36,13 @@ ROWS = (
     ("cubic", "fq_codel"),
     ("cubic", "cake"),
 )
-#: Linux laws for which the testbed supports no applications, and rate of the `cbr` call that replaces the call.
+#: Linux laws for which the testbed supports no applications, and rate of the `cbr` flow that replaces the call.
 KERNEL, CALL = ("bbr", "cubic"), "200 kb/s"
 HEAD = ("law", "queue", "download", "capacity lost", "queueing delay, p99", "call's round trip, p99", "loss")
 
 
 def main() -> int:
-    """Prints a table for each line and place, as Markdown."""
+    """Prints Markdown tables for each line: one of the simulator and, with `--testbed`, one of Linux."""
     parser = argparse.ArgumentParser(prog="python -m experiments.changing_line", description=__doc__)
     parser.add_argument("line", nargs="*", metavar="LINE", help=f"of {', '.join(LINES)}; all if none")
     parser.add_argument("--testbed", action="store_true", help="run on a network inside this machine, too")

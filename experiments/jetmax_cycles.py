@@ -1,8 +1,8 @@
 """Failures of JetMax on the smallest networks, by rule: `python -m experiments.jetmax_cycles`.
 
-Runs all networks of two or three links of capacities 2, 3 and 5, with every choice of routes. Flows start at once. All
-flows move in step, or every 1, 2, 3 and so on rounds. A network fails if a rate stays 2 % or more from max-min
-fairness.
+Runs all networks of two or three links of capacities 2, 3 and 5, with every choice of routes. All flows start at the
+same time. Each network is run twice. In the first run, each flow may change its rate in every round. In the second run,
+flow i waits i rounds after a change. A network fails if a rate stays 2 % or more from max-min fairness.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ CASES: dict[str, Rules] = {
 
 
 def row(rules: Rules) -> tuple[list[str], list[int]]:
-    """Returns the failures per size, in step and with paces, and the numbers of fixed points, cycles and others."""
+    """Returns failures per size in first and second runs, and numbers of fixed points, cycles and other failures."""
     cells, kinds = [], [0, 0, 0]
     for links, flows in SIZES:
         counts = []

@@ -1,9 +1,10 @@
 """``python -m experiments.live_buffer``: buffers of a real queue, fixed or sized by ``levelflow-net abs``.
 
 The experiment uses network namespaces of this machine, lines of 10 Mb/s, round trips of 40 ms, and the kernel's own
-TCP. Four kinds of traffic each meet four queues at the same time, over separate paths. The queues start at a tenth (one
-packet at least) and at ten times what the traffic needs. At each size one is fixed and one is sized. The experiment
-needs root, ``ip`` and ``tc``. However it ends, it leaves no namespaces.
+TCP. Four kinds of traffic each meet four queues at the same time, over separate paths. The needed limit of a queue
+roughly meets the targets. Two queues start with a tenth of this limit (at least one packet), and two with ten times
+this limit. Of each two queues, one keeps its limit, and ``levelflow-net abs`` sizes the other. The experiment needs
+root, ``ip`` and ``tc``. Even after an error, it leaves no namespaces.
 """
 
 from __future__ import annotations
@@ -43,10 +44,10 @@ TRAFFIC = Path(__file__).with_name("live_traffic.py")
 
 @dataclass(frozen=True)
 class Phase:
-    """Kind of traffic. In its lines, `{seconds}` is its duration."""
+    """Kind of traffic. `lines` are commands of `live_traffic.py`, where `{seconds}` is the duration."""
 
     name: str
-    #: Number of packets that roughly meets the targets, near the final limit of sized queues.
+    #: Queue limit that roughly meets the targets, packets. It is near the final limit of sized queues.
     needs: int
     lines: tuple[str, ...]
 

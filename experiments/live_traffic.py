@@ -5,7 +5,7 @@
     python live_traffic.py short HOST PORT LAW PER_SECOND BYTES SECONDS
     python live_traffic.py udp HOST PORT BITS_PER_SECOND SECONDS
 
-``short`` prints the duration of each transfer in seconds, with a line for each.
+``short`` prints the duration of each transfer in seconds, one per line.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ MANY = 10_000
 RED, GREEN = "#c44e52", "#dcefdc"
 
 Condition = tuple[str, dict[str, object], float, bool]
-#: Condition: name, law parameters, buffer relative to the topology's, and True for a simultaneous start.
+#: Condition: name, law parameters, factor of the topology's buffer, and True for a simultaneous start.
 CONDITIONS: tuple[Condition, ...] = (
     ("defaults", {}, 1.0, False),
     ("first rate 200 kb/s", {"initial_rate": "200 kb/s"}, 1.0, False),

@@ -1,4 +1,4 @@
-"""Range of an unprinted parameter of a paper in which its claims hold: `python -m experiments.sensitivity`.
+"""Values of an unprinted parameter with which a paper's claims hold: `python -m experiments.sensitivity`.
 
 Measures figures again with other values, by the same checks. Prints a table in Markdown for each parameter.
 """

@@ -24,12 +24,12 @@ FULL = bool(os.environ.get("LEVELFLOW_FULL"))
 
 
 def examples(count, **others):
-    """Returns the settings of a property: this number of examples in full, otherwise a fifth, at least ten."""
+    """Returns settings with `count` examples in full tests, and otherwise with a fifth of `count`, but at least ten."""
     return settings(max_examples=count if FULL else max(count // 5, 10), **others)
 
 
 def in_full(*values):
-    """Returns values of a parametrised test that run only in full."""
+    """Returns values that a parametrised test uses only in full tests."""
     return pytest.param(*values, marks=pytest.mark.full)
 
 

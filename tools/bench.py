@@ -94,7 +94,7 @@ def poisson(seconds: float) -> Scenario:
 
 
 def wide(seconds: float) -> Scenario:
-    """Returns 1000 JetMax flows between routers with four links each: 1,000 links, 50 Mb/s, 2 ms, mean route 4.4."""
+    """Returns 1000 JetMax flows between routers with four links each: 1,000 links, 50 Mb/s, 2 ms, mean of 4.4 hops."""
     graph = generate("random-regular:250x4")
     scenario = Scenario.from_networkx(graph, "wide", f"{seconds} s", capacity="50 Mb/s", delay="2 ms")
     return traffic.add(scenario, traffic.pairs(graph, "random", 1000), "jetmax")

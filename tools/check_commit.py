@@ -9,7 +9,7 @@ from pathlib import Path
 
 MAX_SUBJECT = 72
 MAX_BODY = 80
-#: First words that end like a third person or a past tense, but are imperatives.
+#: Imperatives whose endings resemble a third person or a past tense.
 ORDERS = {"bring", "embed", "exceed", "feed", "focus", "need", "ping", "proceed", "seed", "shed", "speed", "string"}
 #: Beginnings of subjects written by git.
 OF_GIT = ("Merge branch ", "Merge remote-tracking ", "Merge tag ", 'Revert "', "fixup! ", "squash! ", "amend! ")

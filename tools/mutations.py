@@ -1,9 +1,10 @@
-"""Tests whether checks notice a change of a law: `python -m tools.mutations [--only LAW]`.
+"""Verifies that checks of papers notice changes of laws: `python -m tools.mutations [--only LAW]`.
 
-Each change of `tools/mutations.toml` is made in a copy of the working tree. The figures that should notice it are
-measured there, with it and without. A change that makes no check fail survives: a check is missing. A change under
-which a figure has no values fails: nothing was judged. Tools that mutate a whole program (cargo-mutants) look for unit
-tests that notice; here, checks of papers must notice, in Rust and in Python.
+Each change of `tools/mutations.toml` is applied to a copy of the working tree. The figures that should notice the
+change are measured in this copy, with the change and without it. A change *survives* if no check becomes worse; a check
+is then missing. A change *fails* if a figure has no values, because no check was evaluated. Tools such as cargo-mutants
+mutate a whole program and expect unit tests to fail. Here, checks of papers must fail, after changes in Rust and in
+Python.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ BUILD = ("cargo", "build", "--quiet", "--profile", "quick", "-p", "levelflow-py"
 #: Build profile for a rebuild in seconds instead of half a minute. Results are the same.
 PROFILE = {"incremental": "true", "codegen_units": "256"}
 REPRODUCE = (sys.executable, "-c", "from levelflow.cli import main; main()", "reproduce")
-#: Time limit of a changed law, which may never end: this multiple of the unchanged law's time, plus seconds.
+#: Time limit of a changed law, which may never end: `LONGEST_TIMES * (time of the unchanged law) + LONGEST_MORE`, s.
 LONGEST_TIMES, LONGEST_MORE = 20, 60
 SHOWN = 2
 
@@ -256,7 +257,7 @@ class Tree:
         found.unlink(missing_ok=True)
         command = [*REPRODUCE, figure, "--json", str(found), "--out", str(self.folder / "report"), *self._words]
         python = {"PYTHONPATH": str(self.root / "python")}
-        if longest:  # Python compares bytecode with the seconds of a file's time, which may be equal for two changes
+        if longest:  # two changes in one second have equal file times, by which Python selects bytecode
             python["PYTHONDONTWRITEBYTECODE"] = "1"
         begin = time.monotonic()
         try:
@@ -399,7 +400,10 @@ def row(mutation: Mutation, outcome: Outcome) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Applies the changes and prints the checks that notice; 1 if an open change is noticed or another is not."""
+    """Applies the changes and prints the checks that notice.
+
+    Returns 1 if an open change is noticed, or if a change that is not open is not noticed.
+    """
     parser = argparse.ArgumentParser(prog="python -m tools.mutations", description=__doc__)
     parser.add_argument("--only", action="append", metavar="LAW", help="changes of this law, or the one of this name")
     parser.add_argument("--no-build", action="store_true", help="only changes of Python")

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from levelflow.scenario import Scenario
 
 LAWS = ("jetmax", "rcp", "newreno")
-#: Areas by pattern. The first pattern counts that matches the path of a line, or the function into which the line was
-#: inlined.
+#: Areas by pattern. A line belongs to the area of the first pattern that matches its path, or the function into which
+#: the line was inlined.
 AREAS = {
     "event list": r"sim/src/(events|winner_tree)|EventList|WinnerTree|binary_heap",
     "transport": r"crates/transport|levelflow_transport|scoreboard",

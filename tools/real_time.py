@@ -1,14 +1,14 @@
-"""Runs tests that read clocks. Those that fail next to other work are repeated once the machine is calm.
+"""Runs tests that read clocks. Tests that fail on a busy machine are repeated on a calm machine.
 
-python tools/real_time.py first COMMAND...   run a test program; note each test that fails python tools/real_time.py
-again              repeat what failed on a busy machine; fail if a test failed on a calm one
+python tools/real_time.py first COMMAND...   run a test program; note each test that fails
+python tools/real_time.py again              repeat what failed on a busy machine; fail if a test failed on a calm one
 
 COMMAND is a program of `cargo test` or `python -m pytest`. Notes are in `deferred.jsonl` in CARGO_TARGET_DIR.
 
-A thread of normal priority that only sleeps measures the machine. The machine is busy if this thread wakes 10 ms too
-late once, or 0.5 ms too late at more than one wake-up in ten. A failure is then no evidence against the code. `again`
-makes up to five attempts per test. If all fail and the machine was busy during each, the test is reported as
-inconclusive, and does not fail.
+A thread of normal priority that only sleeps measures the machine. The machine is busy if one wake-up is 10 ms too late,
+or if more than a tenth of the wake-ups are 0.5 ms too late. On a busy machine, a failure is no evidence against the
+code. `again` makes up to five attempts per test. If all attempts fail and the machine was busy during each of them, the
+test is reported as inconclusive, and does not fail.
 """
 
 import json
@@ -118,7 +118,7 @@ def first(command: Sequence[str]) -> int:
 def repeat(attempt: Callable[[], tuple[bool, bool]]) -> bool | None:
     """Returns True if a test passes on a calm machine; None if the machine was busy at each attempt.
 
-    An attempt returns True if the test passed, and True if the machine was busy.
+    An attempt returns two flags: the test passed, and the machine was busy.
     """
     for _ in range(MAX_ATTEMPTS):
         passed, busy = attempt()

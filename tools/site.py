@@ -69,7 +69,7 @@ def copy() -> None:
 
 
 def examples() -> None:
-    """Copies the package, with headings above docstring examples, as mkdocstrings renders bare examples as prose."""
+    """Copies the package and adds headings above docstring examples. mkdocstrings renders bare examples as prose."""
     block = re.compile(r"^( +)(>>> .*\n(?:(?! *\n| *\"\"\").*\n)*)", re.MULTILINE)
     for path in (CHECKOUT / "python" / "levelflow").rglob("*.py"):
         if {"papers", "scenarios"} & set(path.parts):

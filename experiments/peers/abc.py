@@ -90,7 +90,7 @@ def _outcome(rates: list[float], waits: list[list[float]]) -> Outcome:
 
 
 def lacks(folder: str) -> str | None:
-    """Returns, as a clause, the requirement that a run of the library on the traces lacks, or None."""
+    """Returns the missing requirement of a run of the library on the traces, as a clause; None if there is none."""
     if lack := PEER.lacks(folder):
         return lack
     missing = [path for path in (_path(folder, trace) for trace in TRACES) if not path.is_file()]

@@ -139,7 +139,7 @@ def _law(group: Group) -> dict[str, Any]:
 def _outcomes(
     case: Case, left: list[float], dropped: np.ndarray, marked: np.ndarray, waits: list[np.ndarray]
 ) -> list[Outcome]:
-    """Returns each group's outcome from each flow's packets that left, were dropped or marked, and its delays."""
+    """Returns the outcome of each group. Arguments are per flow: packets that left, drops, marks, queueing delays."""
     outcomes, first = [], 0
     for group in case.groups:
         which = slice(first, first + group.count)
@@ -179,7 +179,7 @@ def read(case: Case, text: str) -> list[Outcome]:
 
 
 def lacks(folder: str) -> str | None:
-    """Returns, as a clause, the requirement for compiling Linux's code that is missing, or None."""
+    """Returns the missing requirement for compiling Linux's code, as a clause; None if there is none."""
     if not folder:
         return "--linux names no copy of the source of Linux, of which net/sched/sch_cake.c is needed"
     if not (Path(folder) / SOURCE).is_file():

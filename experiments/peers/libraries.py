@@ -24,7 +24,7 @@ class Peer:
         return CHECKOUT / "benches" / "peers" / f"{self.option}.h"
 
     def lacks(self, folder: str) -> str | None:
-        """Returns, as a clause, the requirement that a run of the libraries lacks, or None."""
+        """Returns the missing requirement of a run of the libraries, as a clause; None if there is none."""
         needs = f"implement benches/peers/{self.header.name}; the page's numbers are of {self.code}"
         if not folder:
             return f"--{self.option} names no folder with {' and '.join(self.libraries)}: {needs}"

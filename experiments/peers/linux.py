@@ -109,7 +109,7 @@ def _once(program: str, case: Scenario) -> Outcome:
 
 
 def lacks(program: str) -> str | None:
-    """Returns, as a clause, the requirement that a run over the kernel's TCP lacks, or None."""
+    """Returns the missing requirement of a run over the kernel's TCP, as a clause; None if there is none."""
     if not os.access(program, os.X_OK):
         return f"no levelflow-net at {program or '--net'}: make net builds it"
     if os.geteuid() != 0:

@@ -25,7 +25,7 @@ def run(binary: str, script: str, *arguments: object) -> str:
 
 
 def lacks(agent: str) -> Callable[[str], str | None]:
-    """Returns a function that returns, as a clause, the requirement that an agent lacks, or None."""
+    """Returns a function that returns the missing requirement of an agent, as a clause; None if there is none."""
 
     def of(binary: str) -> str | None:
         try:

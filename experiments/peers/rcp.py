@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 PACKET = 1000  # bytes, header included
 ALPHA, BETA = 0.1, 1.0
-DRAIN = 0.5  # duration after the last arrival, relative to the arrivals' time
-WARM_UP = 0.2  # relative to the arrivals' time; earlier flows and samples do not count
+DRAIN = 0.5  # duration after the last arrival, relative to `seconds`
+WARM_UP = 0.2  # relative to `seconds`; earlier flows and samples do not count
 SEEDS = 5
 SIZES = ((1, 50), (50, 500), (500, 2000), (2000, 10**9))  # packets
 #: RCP of Levelflow, and RCP with the authors' average of the round-trip time and their initial value.
@@ -153,7 +153,10 @@ def run(binary: str, case: Case, seed: int) -> Run:
 
 
 def ratio(runs: Sequence[Run], name: str, sizes: tuple[int, int]) -> float:
-    """Returns the mean completion time of counted flows divided by processor sharing's. Below 20 flows it is NaN."""
+    """Returns the mean completion time of counted flows, divided by the mean under processor sharing.
+
+    The result is NaN for fewer than 20 flows.
+    """
     counted = [run.counted(sizes) for run in runs]
     if sum(int(which.sum()) for which in counted) < FEWEST_IN_MEAN:
         return float("nan")

@@ -20,8 +20,8 @@ DELAY_S = 0.02
 ACCESS_S = 0.005  # four such links: base round trip 60 ms, 71 packets
 WIRE = 1042  # bytes: 1000 of data and the headers of ns-3
 BUFFER = 36  # queued packets, half a bandwidth-delay product
-STEP = 20  # packets in the queue from which DCTCP's queue marks
-ROOMY = 1000  # packets of buffer for the queue that marks
+STEP = 20  # marking threshold of DCTCP's queue, packets
+ROOMY = 1000  # buffer of the marking queue, packets
 SSTHRESH = 50  # packets at which slow start ends, before it overflows
 STARTS = (0.0, 5.0)
 FROM_S, TO_S, SAMPLE_S = 20.0, 100.0, 0.01
@@ -31,7 +31,7 @@ RED = "ns3::RedQueueDisc"
 
 @dataclass(frozen=True)
 class Pair:
-    """A law in Levelflow and in ns-3, with settings that make them equal where neither follows the other by default."""
+    """A law in Levelflow and in ns-3, with the settings that remove the differences between their defaults."""
 
     law: str
     peer: str
@@ -150,7 +150,7 @@ def in_ns3(python: str, cases: list[dict[str, Any]]) -> Iterator[Outcome]:
 
 
 def lacks(python: str) -> str | None:
-    """Returns, as a clause, the module for ns-3 that this interpreter lacks, or None."""
+    """Returns the missing ns-3 module of this interpreter, as a clause; None if there is none."""
     find = "import importlib.util as u; raise SystemExit(not (u.find_spec('ns') and u.find_spec('cppyy')))"
     try:
         found = subprocess.run([python, "-c", find], capture_output=True, check=False).returncode == 0

@@ -75,7 +75,7 @@ def _outcome(rates: list[np.ndarray], queue: float) -> Outcome:
 
 
 def compare(binary: str) -> Iterator[str]:
-    """Yields the table of each case in Levelflow, and over the seeds of ns-2 with ranges in brackets."""
+    """Yields the table of all cases. Values of ns-2 are over seeds, with ranges in brackets."""
     yield "| case | | x1, Mb/s | x2, Mb/s | queue, packets |"
     yield "|---|---|---|---|---|"
     for case in CASES:

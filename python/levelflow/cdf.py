@@ -1,6 +1,6 @@
 """Distributions of flow sizes from files.
 
-Each line has a size and the fraction of flows that are at most this large. The distribution is linear between lines.
+Each line has a size and the fraction of flows of at most this size. Between two sizes, the distribution is linear.
 Text after a `#` is a comment. The first line without a comment may be a header, `bytes,probability` or
 `packets,probability`; the default unit is bytes. Columns are separated by commas or blanks.
 """

@@ -231,7 +231,7 @@ def read(path: Path) -> dict[str, object]:
 
 
 def _columns(table: pl.DataFrame, kind: str, entries: int) -> dict[str, list[Any]]:
-    """Returns the columns of a table, sorted by sample and by order in the scenario; names become indices."""
+    """Returns the columns of a table, sorted by sample and then in scenario order. Indices replace names."""
     if table.height > MOST_STORED_ROWS:
         raise ScenarioError(f"{kind}s.parquet has {table.height} rows; a page holds {MOST_STORED_ROWS}")
     if table.height % entries:

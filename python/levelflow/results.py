@@ -123,7 +123,7 @@ class Result(RunData):
 
 
 class Recording:
-    """Result of a run in progress. Files on disk are valid at any time; a result in memory stays in the engine."""
+    """Result of a run in progress. Files on disk are valid at any time. Without files, the engine keeps the data."""
 
     def __init__(
         self,
@@ -149,12 +149,12 @@ class Recording:
         self.files = self.path and _core.Recording(self.path, json.dumps(self.manifest), origin)
 
     def flush(self) -> None:
-        """Writes the rows since the last call as one part per table, then the simulated time."""
+        """Writes the rows since the last call to a new file per table, then the simulated time."""
         if self.files:
             self.files.flush(self.simulation)
 
     def close(self, status: str, counters: str | None) -> Result:
-        """Merges the parts of each table into one file, records the status, and returns the result."""
+        """Merges the files of each table into one file, records the status, and returns the result."""
         now_s, resolved = self.simulation.now, self.manifest["scenario"]
         if self.files and self.path:
             self.files.close(self.simulation, status == "complete")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from levelflow.records import ScenarioRecord
 
 EVENTS_PER_STEP = 250_000  # about 20 ms: latency of Ctrl-C and of the progress bar
-FLUSH_EVERY_S = 1.0  # longest part of a run that is lost if the process is killed
+FLUSH_EVERY_S = 1.0  # a killed process loses the results of at most this time
 
 
 class Interrupted(KeyboardInterrupt):

@@ -26,9 +26,9 @@ class Workers:
     """Simulates scenarios in parallel and reports progress.
 
     Within the context, SIGINT only cancels the runs, because an exception raised inside Polars would make it panic.
-    The context raises `KeyboardInterrupt` at its end, unless all work was done.
+    If SIGINT cancelled a run, the context raises `KeyboardInterrupt` at its end.
 
-    The second argument is a progress callback. It receives the finished and the total amount of work.
+    The second argument of the constructor is a progress callback. It receives the finished and the total work.
 
     Args:
         count: Number of parallel runs.
@@ -74,7 +74,7 @@ class Workers:
             self._show()
 
     def settle(self, work: float) -> None:
-        """Marks a part with this expected work as finished, regardless of the work that it actually needed."""
+        """Counts the expected `work` as finished, even if the runs needed another amount of work."""
         with self._lock:
             self._settled += work
             self._asked = self._done = self._settled

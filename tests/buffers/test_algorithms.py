@@ -224,7 +224,7 @@ def test_an_idle_port_keeps_its_buffer():
 def test_idle_time_counts_for_one_step_at_most(loss, drops):
     """A line that is full without drops, as with BBR, shrinks its buffer equally fast after any idle time.
 
-    The longest sawtooth is shorter than a step here, so it does not extend the limit.
+    A sawtooth longer than a step would extend the limit of one step. Here, the longest sawtooth is shorter.
     """
     rtt, gain, first = 0.04, 0.02, 800
     words = {"utilisation": 0.95, "loss": loss, "rtt": f"{rtt} s", "gain": gain, "initial": f"{first} packets"}

@@ -14,7 +14,7 @@ from tools import CHECKOUT, reference
 
 #: Model of the new law, and the name of the new law.
 MODEL, NEW = "kelly", "novel"
-#: Model of a new law that uses the signalling of the model, and the name of the new law.
+#: Model of a second new law, and the name of this law. The law uses the signalling of its model.
 SHARING_MODEL, SHARING = "rcp_weighted", "ranked"
 PAGE = """# Novel
 

@@ -358,8 +358,8 @@ def libraries(folder, marks):
     return library(folder, dualpi2.PEER, STUB.replace("MARKS", str(marks)))
 
 
-#: A queue that marks all or none of Prague's packets, and drops one in a thousand of other packets. A sender with two
-#: rates.
+#: A queue that marks all or none of Prague's packets, and drops one in a thousand packets of other flows. A sender with
+#: two rates.
 STUB = """
 #include <deque>
 #include "dualpi2.h"

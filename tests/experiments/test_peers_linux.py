@@ -9,8 +9,8 @@ from levelflow import dataplane
 
 
 def test_two_newreno_flows_fill_the_line_and_halve_over_two_products():
-    """The sum of the windows varies between half of three bandwidth-delay products and all three. So the queue varies
-    between 0.5 and 2 products.
+    """The sum of the windows varies between 1.5 and 3 bandwidth-delay products (BDP). So the queue varies between 0.5
+    and 2 BDP.
     """
     pair = next(pair for pair in linux.PAIRS if pair.law == "newreno")
     outcome = linux.measured(linux.scenario({pair.law: pair.ours}, 2, 2.0).run())

@@ -13,7 +13,7 @@ from levelflow import Scenario, ScenarioError, _core
 
 LAB = CHECKOUT / "apps" / "lab"
 PRESETS = sorted((LAB / "web" / "presets").glob("*.toml"))
-#: Laws that react to rates from routers, to floating point in routers, to losses, delays, marks and delivery rates.
+#: Laws whose routers signal rates or use floating point, and laws that react to losses, delays, marks, delivery rates.
 LAWS = ("jetmax", "rcp", "emkc", "sperc", "cubic", "vegas", "bbr")
 KINDS = {"f8": np.float64, "u8": np.uint64, "u4": np.uint32, "i4": np.int32}
 

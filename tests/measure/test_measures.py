@@ -79,7 +79,7 @@ class Packets:
         resolved = self.result.scenario
         self.links = {link["name"]: number for number, link in enumerate(resolved["links"])}
         self.flows = {flow["name"]: flow for flow in resolved["flows"]}
-        #: Times of each packet at the far ends of links, and its description.
+        #: Arrival times at the far ends of links, (kind, send time, size), and marks by link; each by packet.
         self.seen, self.about, self.marked = defaultdict(dict), {}, defaultdict(dict)
         for link, t, flow, number, kind, sent, size, marked in captured:
             key = (flow, number, kind == ACK)
@@ -242,7 +242,7 @@ def check_link(packets, name, row):
 
 
 def check_backlog(table, name, row, found):
-    """Bytes between the arrival and the end of the transmission of packets."""
+    """Verifies the backlog. A packet belongs to it from its arrival to the end of its transmission."""
     steps = sorted([(t, n) for t, _, _, n, _ in found] + [(t, -n) for _, t, _, n, _ in found])
     times = np.array([t for t, _ in steps])
     levels = np.concatenate([[0], np.cumsum([n for _, n in steps])])
@@ -254,7 +254,7 @@ def check_backlog(table, name, row, found):
 
 
 def check_transfers(packets, summary):
-    """Counts by outcome, and completion times of the transfers without duplicate packets."""
+    """Verifies counts by outcome, and the completion times of transfers without duplicate packets."""
     table = packets.result.transfers
     found = summary["transfers"]
     outcome = table["outcome"].cast(pl.String)
@@ -294,7 +294,7 @@ def check_transfers(packets, summary):
 @examples(50)
 @given(networks(drains=False))
 def test_fairness_is_that_of_throughputs(scenario):
-    """Jain's index and distances, from the bytes that arrive in the steady window."""
+    """The bytes that arrive in the steady window give Jain's index and the distances."""
     packets = Packets(scenario)
     summary = packets.result.summary
     start, end = summary["window_s"]

@@ -37,7 +37,7 @@ def line(capacity="10 Mb/s", delay="10 ms", duration="5 s", *, link=None, **sett
     ],
 )
 def test_a_burst_waits_at_the_rate_that_serves_it(capacity, queue):
-    """Packet k of a burst at 1 Gb/s arrives after 8k us, and starts after the service of k packets at 10 Mb/s."""
+    """Packet k of a burst at 1 Gb/s arrives after 8 k us. Its transmission starts after k packets at 10 Mb/s."""
     scenario = Scenario("burst", "1 s", overhead="0 s")
     scenario.link("A", "R", "1 Gb/s", "1 ms").link("R", "B", capacity, "1 ms", queue=queue, buffer="100 packets")
     scenario.link("B", "A", "1 Gb/s", "1 ms")
@@ -78,7 +78,7 @@ def test_a_window_gives_one_window_per_round_trip(window, rtt_ms):
 
 @pytest.mark.parametrize("load", [0.5, 0.8])
 def test_a_study_prints_the_mean_queueing_delay_of_an_md1_queue(load, tmp_path):
-    """The formula of Pollaczek and Khinchine gives load / (2 (1 - load)) service times of 0.8 ms."""
+    """The Pollaczek-Khinchine formula gives the mean queueing delay `load / (2 (1 - load)) * 0.8 ms`."""
     arrivals = {"size": "1 packet", "arrivals": {"poisson": f"{1250 * load} /s"}}
     scenario = line(delay="1 ms", duration="100 s", sample="10 s", overhead="0 s")
     scenario.flow("x", {"cbr": {"rate": "10 Mb/s"}}, "A", "B", **arrivals)
@@ -98,7 +98,7 @@ def test_a_picture_of_queues_shows_times_that_packets_waited():
 
 
 def test_a_policer_passes_its_rate_and_one_bucket():
-    """BBR probes with 1.25 of its bandwidth in one of eight phases, and the policer drops the excess over its rate."""
+    """BBR sends at 1.25 times its bandwidth in one of eight phases. The policer drops the excess over its rate."""
     queue = {"policer": {"rate": "20 Mb/s", "burst": "100 kB"}}
     result = line("1 Gb/s", "20 ms", "20 s", link={"queue": queue}).flow("x", "bbr", "A", "B").run()
     flow = result.summary["flows"][0]
@@ -121,7 +121,9 @@ def test_equal_runs_of_one_point_count_once(tmp_path):
 
 @pytest.mark.parametrize("loss", [1e-3, 1e-2])
 def test_random_loss_bounds_newreno(loss):
-    """W sqrt(p) is 1.22 for periodic losses (Mathis et al. 1997) and 1.31 for random losses (Padhye et al. 1998)."""
+    """The product `W sqrt(p)` of window and root of loss rate is 1.22 for periodic losses (Mathis et al. 1997). For
+    random losses, it is 1.31 (Padhye et al. 1998).
+    """
     law = {"newreno": {"delayed_ack": False}}
     link = {"loss": loss, "buffer": "10000 packets", "reverse": {"loss": 0}}
     result = line("1 Gb/s", "25 ms", "300 s", link=link, sample="1 s").flow("x", law, "A", "B").run()

@@ -25,7 +25,7 @@ NEAR = 0.02
 #: Laws and numbers of scenarios. Only full tests run all networks; other tests run a sixth of them.
 LINKS = {"rcp": 20, "xcp": 10, "maxnet": 12, "kelly": 12, "jetmax": 8, "level": 8, "emkc": 8}
 NETWORKS = {"jetmax": 14, "level": 13, "rcp": 14, "maxnet": 13, "emkc": 13}
-#: Networks whose rates converge at a distance from the prediction between `NEAR` and `FARTHEST`, and the reasons.
+#: Networks whose final rates differ from the prediction by `NEAR` to `FARTHEST`, and the reasons.
 FURTHER = {
     "jetmax": ({0, 5, 6, 10}, "prices up to eps_p are ties: links settle up to a few percent below their capacity"),
     "maxnet": ({5}, "a flow over two links of nearly equal prices follows the larger of two that fluctuate"),
@@ -109,8 +109,9 @@ def walk(draw, pairs):
 
 
 def swing(scenario):
-    """Returns the swing of the median flow's law rate and the settling time of all flows. The swing is that of the last
-    fifth of the run, divided by the mean rate.
+    """Returns the swing of the median flow and the settling time of all flows.
+
+    A swing is `(maximum - minimum)/mean` of a flow's law rate in the last fifth of the run.
 
     Settling is judged by means over a second, because single samples of MaxNet keep leaving the band of 5 %.
     """

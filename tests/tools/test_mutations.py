@@ -20,7 +20,7 @@ LAW = "price = 1\ngain = 2\n"
 
 
 class Measured(Tree):
-    """A tree whose only figure has a check that holds as long as the price is positive."""
+    """Tree with a single check, which holds if the price is positive."""
 
     def __init__(self, folder, interrupted_at=99):
         super().__init__(folder)
@@ -115,7 +115,7 @@ def test_a_change_is_detected_only_if_a_verdict_changes(tmp_path):
 
 
 class Failing(Measured):
-    """A tree whose figure takes too long under a change, unless it is the second figure."""
+    """Tree in which a change makes the figure `fig`, but no other figure, exceed its time limit."""
 
     def measure(self, figure, longest=None):
         if longest is not None and figure == "fig":

@@ -1,1 +1,1 @@
-"""Comparison of buffers of a link: candidates, recommendation, and commands to apply it."""
+"""Comparison of candidate buffers for a link, a recommended buffer, and commands that apply the buffer."""

@@ -22,7 +22,7 @@ REPLACES = (
     "This command replaces the root queue of DEVICE, including a shaper such as tbf or htb. If a shaper limits the "
     "line, set a pfifo at its leaf instead (parent CLASS, not root), or let levelflow-net abs --qdisc CLASS size it."
 )
-#: Names in the JSON output of the fields of `Use`, where the names differ.
+#: JSON names of those fields of `Use` that have another name in the JSON output.
 KEYS = {"buffer": "packets", "queue": "backlog_packets", "wait": "queueing_delay_mean_s"}
 
 
@@ -49,7 +49,7 @@ def command(row: Row, targets: Targets) -> str:
     'levelflow-net abs --dev DEVICE --utilisation 0.95 --every "200 ms" --set "rtt=40 ms" --max "10000 packets"'
     """
     if row.name not in BUFFER_ALGORITHMS or isinstance(row.buffer, str):
-        # The simulator counts the packet in transmission. A device at line rate has already dequeued this packet.
+        # The simulator's limit includes the packet in transmission. The limit of a device at line rate does not.
         return f"tc qdisc replace dev DEVICE root pfifo limit {max(round(packets_of(row)) - 1, 1)}"
     ((algorithm, words),) = row.buffer.items()
     options = [f"--utilisation {targets.utilisation:g}"] if targets.utilisation else []
@@ -57,7 +57,7 @@ def command(row: Row, targets: Targets) -> str:
     options += [f'--delay "{1e3 * targets.delay:g} ms"'] if targets.delay and algorithm == "abs_log" else []
     options += ['--every "200 ms"'] + ([] if algorithm == "abs_log" else [f"--algorithm {algorithm}"])
     options += [f'--set "rtt={words["rtt"]}"'] if "rtt" in words else []
-    # The default limit is the data that the line sends in a second. This may be less than the largest buffer tried.
+    # The default limit is one second of data at line rate, which may be less than the largest candidate.
     options += [f'--max "{words.get("largest", f"{USUAL} packets")}"']
     return " ".join(["levelflow-net abs --dev DEVICE", *options])
 
@@ -85,7 +85,7 @@ def _next(asked: Question, rows: Sequence[Row], choice: Row | None) -> list[str]
 
 
 def _nothing(asked: Question, excess: dict[str, float]) -> str:
-    """Returns the reason for no recommendation. `excess` has the largest ratio of measured to allowed, by row name."""
+    """Returns the reason why no buffer is recommended. `excess` has the largest `measured/allowed`, by row name."""
     if excess[WRITTEN] <= 1:
         largest = f"{asked.largest} packets"
         return f"Only the buffer {WRITTEN} meets the targets; --largest may be raised: nothing up to {largest} does."
@@ -137,7 +137,7 @@ def _interval(mean: float, half: float, digits: int) -> str:
 
 
 def _verdict(line: Line, targets: Targets) -> str:
-    """Returns the missed targets, with a question mark if the confidence intervals leave the result open."""
+    """Returns the missed targets as text, with a question mark if an end of the intervals misses other targets."""
     missed, used, half = targets.missed(line.used), line.used, line.half
     ends = (
         targets.missed(
@@ -182,7 +182,7 @@ def _felt_cells(one: Discipline, targets: Targets, calls: bool) -> list[str]:
 
 
 def shortest(asked: Question, found: Sequence[Discipline]) -> list[str]:
-    """Returns a line on the discipline with the shortest median delay among those that meet the targets, if any."""
+    """Returns a line with the shortest median delay of the disciplines that meet the targets; empty if none does."""
     meeting = [
         (one.felt.median, one.name)
         for one in found
@@ -196,7 +196,7 @@ def shortest(asked: Question, found: Sequence[Discipline]) -> list[str]:
 
 
 def boxes(asked: Question, rows: Sequence[Row]) -> list[str]:
-    """Returns the commands for Linux and OpenWrt, for a line of the scenario's capacity."""
+    """Returns the Linux and OpenWrt commands for an access line with the capacity of the scenario's link."""
     share = f"{100 * SHARE:g} %"
     lines = [
         f"For DEVICE before a line of {rate(asked.capacity)}, shaped to {share} of it so that the queue is here.",

@@ -59,7 +59,7 @@ class Targets(NamedTuple):
     delay: float = 0.0
 
     def parts(self, used: Use, *, point: float = 0.0, tenth: float = 0.0) -> dict[str, float]:
-        """Returns the ratio of measured to allowed idle time, loss and delay, by target.
+        """Returns `measured/allowed` for idle time, loss and delay, by target.
 
         `point` is added to the allowed fraction of idle time. The allowed loss and delay are multiplied by `1 + tenth`.
         """
@@ -68,7 +68,7 @@ class Targets(NamedTuple):
         return idle | lost | ({"delay": used.wait / (self.delay * (1 + tenth))} if self.delay else {})
 
     def miss(self, used: Use) -> float:
-        """Returns the distance from meeting all targets: the largest ratio of `parts`, minus 1; at least 0."""
+        """Returns `max(0, r - 1)`, where `r` is the largest ratio of `parts`. It is 0 if all targets are met."""
         return max([1.0, *self.parts(used).values()]) - 1.0
 
     def missed(self, used: Use) -> list[str]:
@@ -93,18 +93,19 @@ class Targets(NamedTuple):
         return "yes" if (self.utilisation and idle <= POINT) or (self.loss and lost >= 0) else "too large"
 
     def excess(self, used: Use) -> float:
-        """Returns the largest ratio of measured to allowed values, with tolerances; above 1 if a target is missed."""
+        """Returns the largest ratio of `parts` with tolerances. It is above 1 if a target is missed."""
         return max(self.parts(used, point=POINT, tenth=TENTH).values(), default=0.0)
 
 
 class Line(NamedTuple):
-    """Measurement of one buffer over the second half of runs that differ only in their seeds.
+    """Measurement of one buffer over the second half of each run. The runs differ only in their seeds.
 
     Attributes:
         name: Name of the rule or algorithm.
         used: Means over the runs.
-        half: Half-widths of the means' 95 % intervals, by Student's t over runs, or by batch means of a single run.
-        miss: Distance of the means from the targets, see `Targets.miss`.
+        half: Half-widths of the 95 % confidence intervals of `used`: by Student's t for several runs, and by batch
+            means for a single run.
+        miss: `Targets.miss` of the means.
         each: Values of each distinct run, in the order of the seeds.
     """
 
@@ -146,7 +147,7 @@ def candidates(
 
 
 def with_buffer(scenario: Scenario, link: str, buffer: object, seed: int | None = None) -> Scenario:
-    """Returns a copy of a scenario with another buffer of a link, and another seed if one is given.
+    """Returns a copy of a scenario in which `buffer` replaces a link's buffer, and `seed`, if given, the seed.
 
     The other direction of a duplex link keeps its buffer.
 
@@ -175,7 +176,7 @@ def buffer_of(scenario: Scenario, link: str) -> Buffer:
 
 
 def entry_of(scenario: Scenario, link: str) -> tuple[Table, bool]:
-    """Returns the entry of a link as written, and True if the link is its forward direction."""
+    """Returns the `[[link]]` table that defines a link, and True if the link is the table's forward direction."""
     names = {}
     for entry in scenario.raw.get("link", []):
         start, end = entry["from"], entry["to"]
@@ -195,7 +196,7 @@ def compare(
     runs: Runs,
     seeds: Sequence[int | None] = (None,),
 ) -> list[Line]:
-    """Runs a scenario with each buffer and each seed. `runs` simulates scenarios; None is the scenario's own seed."""
+    """Runs a scenario with each buffer and each seed. A seed of None means the scenario's own seed."""
     results = runs([with_buffer(scenario, link, buffer, seed) for buffer in buffers.values() for seed in seeds])
     count = len(seeds)
     return [line(name, results[i * count : (i + 1) * count], link, targets) for i, name in enumerate(buffers)]
@@ -239,7 +240,9 @@ def best_fixed(
     seeds: Sequence[int | None] = (None,),
     largest: int = LARGEST,
 ) -> Line:
-    """Returns the smallest fixed buffer that meets the targets, within 5 %, or the one that misses them least.
+    """Returns the smallest fixed buffer that meets the targets, to within 5 % of its size.
+
+    If no buffer meets the targets, returns the buffer with the smallest `miss`.
 
     Utilisation or loss may need a larger buffer than the delay target allows. In this case, the result is the largest
     buffer that meets the delay target. For a delay target alone, the result is one packet. With several seeds, the mean
@@ -264,7 +267,7 @@ def best_fixed(
 
 
 def _smallest(of: Callable[[int], Line], enough: Callable[[Line], bool], largest: int) -> list[Line]:
-    """Returns the lines of all sizes that the search for the smallest sufficient size tries, from one packet up."""
+    """Searches for the smallest sufficient size, from one packet up. Returns the measurements of all sizes tried."""
     lines, low, high = [of(1)], 1, min(4, largest)
     while not enough(lines[-1]) and low < largest:
         lines.append(of(high))

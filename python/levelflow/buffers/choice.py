@@ -190,7 +190,7 @@ def order(rows: Sequence[Row]) -> list[Row]:
 
 
 def chosen(rows: Sequence[Row], targets: Targets) -> Row | None:
-    """Returns the recommended row: an algorithm that meets the targets, otherwise such a rule, otherwise `BEST`.
+    """Returns the recommended row: an algorithm or else a rule that meets the targets, otherwise `BEST`.
 
     Algorithms have priority, because they need no knowledge of the traffic. Among rules, the one with the smallest mean
     buffer is chosen. Mean buffers of algorithms fluctuate. Algorithms within a tenth of the smallest mean buffer are

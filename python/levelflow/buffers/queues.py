@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from levelflow.scenario import Scenario
     from levelflow.workers import Workers
 
-#: Limit of a queue that its discipline keeps short, in packets. It is the default of Linux's codel and pie.
+#: Queue limit for disciplines that keep their queue short, packets. It is the default of Linux's codel and pie.
 ROOM = 1000
 #: Rate of a shaper as a fraction of the line rate. The queue then builds up at the shaper and not at the modem.
 SHAPED = 0.95
@@ -100,9 +100,9 @@ def with_queue(scenario: Scenario, link: str, queue: object, buffer: object, see
 
 
 def compared_queues(asked: Question, runs: Workers, rows: Sequence[Row]) -> Iterator[Discipline]:
-    """Yields results of all disciplines, and of the buffers of `rows` under drop-tail, in order of completion.
+    """Yields the result of each discipline, and of each buffer in `rows` under drop-tail, in order of completion.
 
-    These buffers run again, because the table of buffers has no quantiles of packet delays.
+    The buffers are simulated again, because the table of buffers has no quantiles of packet delays.
     """
     room = f"{min(ROOM, asked.largest)} packets"
     ways = [Discipline(row.name, TAIL, row.buffer) for row in rows]

@@ -89,7 +89,7 @@ def buffers(
 
 
 def _told(flows: float | None, rtt: str | None) -> dict[str, object]:
-    """Returns the values from the command line that replace values of the scenario in buffer rules."""
+    """Returns the given `flows` and `rtt`. In buffer rules, they replace the values of the scenario."""
     from levelflow.theory.units import time
 
     told: dict[str, object] = {"flows": flows} if flows is not None else {}
@@ -112,7 +112,7 @@ def _drawable(target: Path) -> None:
 
 
 def _compare(asked: Question, workers: int | None, target: Path | None) -> tuple[list[Row], list[Discipline], bool]:
-    """Measures rows and queue disciplines and saves after each. The last result is False after an interruption."""
+    """Measures buffers and queue disciplines, and saves after each. The third value is False after an interruption."""
     import os
 
     from levelflow.buffers.choice import chosen, compared

@@ -22,10 +22,10 @@ def _names(_context: click.Context, _argument: click.Parameter, begun: str) -> l
 
 
 class Choice(click.Choice[str]):
-    """Choice among words; its error message contains the nearest one."""
+    """Choice among words. The error message contains the nearest allowed word."""
 
     def get_invalid_choice_message(self, value: object, ctx: click.Context | None) -> str:
-        """Returns the allowed values, and the nearest one."""
+        """Returns the error message with the allowed words and the nearest word."""
         close = difflib.get_close_matches(str(value), list(self.choices), n=1)
         hint = f"; did you mean {close[0]!r}?" if close else ""
         return super().get_invalid_choice_message(value, ctx).rstrip(".") + hint
@@ -81,7 +81,7 @@ workers_option = click.option("--workers", type=Whole(1), help="Parallel runs [d
 
 
 def choose(name: str, changes: Sequence[str], seed: int | None = None) -> Scenario:
-    """Returns the scenario with this name or file, with changes.
+    """Returns the scenario with this name or path, after applying the changes.
 
     Raises:
         ScenarioError: If the scenario does not exist, or a change is not allowed.

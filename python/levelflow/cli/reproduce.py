@@ -223,7 +223,7 @@ def _print(figures: list[FigureOutcome], page: Path) -> None:
 
 
 def _print_beside(figures: list[FigureOutcome]) -> None:
-    """Compares results on a real network with those of the simulator at the same scale, in the units of the paper."""
+    """Prints results of a real network next to those of the simulator at the same scale, in the units of the paper."""
     from rich.console import Console
     from rich.table import Table
 

@@ -104,7 +104,7 @@ def directory(name: str, changes: Sequence[str], seed: int) -> str:
 
 
 def _replaced(target: Path, chosen: Scenario, resolved: ScenarioRecord) -> str | None:
-    """Returns the description of another run's result in a directory; None if there is none."""
+    """Returns a description of the result in a directory if it is from another run; None otherwise."""
     try:
         manifest = json.loads((target / "manifest.json").read_text(encoding="utf-8"))
         scenario, name, seed = manifest["raw"], manifest["scenario"]["name"], manifest["seed"]

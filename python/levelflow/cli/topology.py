@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def _attribute(key: str, example: str, more: str) -> Callable[[Any], Any]:
-    """Returns the option that sets the edge attribute for a key of links."""
+    """Returns the command-line option that names the edge attribute for a link key, such as `capacity`."""
     unit = ":UNIT" if ":" in example else ""
     usual = f"{key}; {more}" if more else key
     text = f"Edge attribute of the {key}, as in {example} [default: {usual}]."

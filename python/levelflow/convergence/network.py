@@ -21,7 +21,7 @@ MIN_STEP_S = 0.1
 BASE_STEPS, STEPS_PER_LEVEL = 50, 20
 #: Maximum packet size, bits, and minimum packet rate, 1/s. Slow senders of some laws reduce their packet size.
 MAX_PACKET_BITS, MIN_PACKETS_PER_S = 8000, 100
-#: Minimum size of a buffer as transmission time, s. The size is otherwise one step.
+#: Minimum buffer size, as transmission time in s. The size is the larger of this minimum and one step.
 MIN_BUFFER_S = 0.25
 
 
@@ -157,10 +157,10 @@ def filled(routes: list[list[tuple[int, int]]], capacities: dict[tuple[int, int]
         counts = crosses[rising].sum(axis=0)
         shares = np.full(left.size, np.inf)
         np.divide(left, counts, out=shares, where=counts > 0)
-        lowest = np.where(crosses, shares, np.inf).min(axis=1)  # smallest share of the links of a flow
+        lowest = np.where(crosses, shares, np.inf).min(axis=1)  # smallest share over the links of each flow
         limit = np.where(crosses[rising], lowest[rising, None], np.inf).min(
             axis=0
-        )  # smallest such share of the flows on a link
+        )  # minimum of `lowest` over the flows on each link
         tight = (counts > 0) & (shares <= limit * (1 + 1e-9))
         stopped = rising & crosses[:, tight].any(axis=1)
         rates[stopped] = lowest[stopped]

@@ -2,9 +2,9 @@
 
 A law *settles* if the throughput of each permanent flow stays within 5 % of its reference in the last fifth of the run.
 References are those of `levelflow.theory.references`. A *step* is the longest round-trip time of the network, at least
-100 ms. Throughput is averaged over a step. For slow flows, it is averaged over the time of 100 packets if that is
-longer, so that single packets have no effect. The settling time ends when the last average that differs by more than
-5 % starts, with the resolution of a sample. It is measured from the last arrival or departure.
+100 ms. Throughput is averaged over a step. For slow flows, it is averaged over the time of 100 packets if this time is
+longer than a step. Single packets then have no effect. The settling time begins at the last arrival or departure. It
+ends at the start of the last average that differs by more than 5 %. Its resolution is one sample.
 """
 
 from __future__ import annotations
@@ -47,9 +47,10 @@ class Outcome:
         reference: Name of the reference.
         step_s: Duration of a step, s.
         settling_s: Settling time, s; None if the rates did not settle.
-        worst: Largest relative error of any step average in the last fifth, against the reference.
-        distance: Largest relative error of any mean over the last fifth, against the reference.
-        distance_own: Largest relative error of the same means against the equilibrium of the law's equations, if known.
+        worst: Largest relative error of a step average in the last fifth of the run, compared with the reference.
+        distance: Largest relative error of a mean over the last fifth of the run, compared with the reference.
+        distance_own: Largest relative error of these means, compared with the equilibrium of the law's equations, if
+            known.
         drops: Packets dropped at buffers.
         queue_ms: Longest queueing delay of a packet at a link, ms.
         runaway: True if the run was stopped at the event limit.

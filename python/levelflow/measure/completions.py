@@ -19,7 +19,7 @@ from levelflow.theory.queues.sharing import completion_times, fct_processor_shar
 
 SizeClass = tuple[float, float]
 ANY_SIZE: SizeClass = (0, math.inf)
-#: Bins per decade of flow size, for metrics that are computed per bin.
+#: Number of size bins per decade, for metrics that are computed per bin of flow sizes.
 BINS_PER_DECADE = 5
 #: Smallest number of flows in a bin for which a spread is computed.
 FEWEST_IN_BIN = 10
@@ -154,19 +154,19 @@ def by_size(
 def worst_ratio_to_ps(
     completions: pl.DataFrame, capacity: float, load: float, sizes: SizeClass = ANY_SIZE, window: Window = ALL
 ) -> OverFlows:
-    """Mean completion time of a size bin, divided by its mean under processor sharing; largest over all bins."""
+    """Largest ratio of a size bin: mean completion time, divided by the mean under processor sharing."""
     table = by_size(completions, capacity, load, sizes, window)
     worst = table.row(int(table["ratio"].arg_max() or 0), named=True)
     return OverFlows(worst["ratio"], worst["flows"], worst["ratios"])
 
 
 def fct_max_over_mean(completions: pl.DataFrame, sizes: SizeClass = ANY_SIZE, window: Window = ALL) -> float:
-    """Maximum divided by mean of the completion times in a size bin; median over bins."""
+    """Median over size bins of `maximum/mean` of the completion times in a bin."""
     return _over_bins(select(completions, sizes, window), pl.col("fct_s").max() / pl.col("fct_s").mean())
 
 
 def fct_cv(completions: pl.DataFrame, sizes: SizeClass = ANY_SIZE, window: Window = ALL) -> float:
-    """Standard deviation divided by mean of the completion times in a size bin; median over bins."""
+    """Median over size bins of `standard deviation/mean` of the completion times in a bin."""
     return _over_bins(select(completions, sizes, window), pl.col("fct_s").std() / pl.col("fct_s").mean())
 
 

@@ -36,7 +36,7 @@ def jain(rates: npt.ArrayLike) -> float | None:
 
 
 def distance(rates: npt.ArrayLike, shares: npt.ArrayLike) -> float:
-    """Returns the largest relative deviation of a rate from its share in a reference.
+    """Returns the largest `|rate/share - 1|`, where `shares` are the reference rates.
 
     >>> round(distance([5.5, 4.9], 5.0), 3)
     0.1
@@ -48,8 +48,8 @@ def settling(flows: pl.DataFrame, scenario: ScenarioRecord, event_s: float, wind
     """Returns the time from an event until every listed flow keeps its steady throughput, in seconds.
 
     A flow keeps its steady throughput once each moving average is within 5 % of the mean in the steady window. A moving
-    average covers the samples of 100 packets, so a single packet has little effect. The flows of one entry are added.
-    Returns None if a flow settles only in the steady window, or if no flow is active in this window.
+    average covers the samples of 100 packets, so a single packet has little effect. Throughputs of the flows of one
+    entry are added. Returns None if a flow settles only in the steady window, or if no flow is active in this window.
     """
     settled = None
     active = flows.filter(pl.col("t") >= event_s, pl.col("active") > 0).partition_by("flow", as_dict=True)

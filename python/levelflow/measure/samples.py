@@ -14,7 +14,7 @@ Window = tuple[float, float]
 
 
 def inside(table: pl.DataFrame, window: Window) -> pl.DataFrame:
-    """Returns the samples that end in a window, excluding its start, or the last sample if no sample does."""
+    """Returns the samples that end in the window `(start, end]`. If there are none, returns the last sample."""
     rows = table.filter(pl.col("t") > window[0], pl.col("t") <= window[1])
     return rows if rows.height else table.filter(pl.col("t") == pl.col("t").max())
 

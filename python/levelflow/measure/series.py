@@ -16,7 +16,7 @@ Truth = npt.NDArray[np.bool_]
 Window = tuple[float, float]
 ALL: Window = (-math.inf, math.inf)
 
-#: Last fraction of the time between two events that is the steady window.
+#: Length of the steady window, as a fraction of the time between two events. The window is at the end of this time.
 STEADY_SHARE = 0.2
 #: Last fraction of a run in which a stable quantity must stay close to its equilibrium.
 STABLE_SHARE = 0.1

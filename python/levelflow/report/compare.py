@@ -51,7 +51,7 @@ FACTS: tuple[Literal["law", "throughput_bps", "goodput_bps", "share_bps", "dista
 EXCESSES: tuple[Literal["p50", "p99"], ...] = ("p50", "p99")
 #: Limits on flow panels and link panels in a picture.
 MOST_FLOWS, MOST_LINKS = 4, 2
-#: Limits on the parts and letters of a result's name. A longer name is replaced by the directory name.
+#: Limits on the number of differences and of letters in a result's name. The directory name replaces longer names.
 PARTS, LETTERS = 3, 44
 #: Scenario keys that do not distinguish experiments.
 ASIDE = ("name", "description", "seed")

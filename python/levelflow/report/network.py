@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 MOST_NODES, MOST_LABELS = 400, 40
 #: Limits on nodes with visible names, and on bottlenecks that the caption lists.
 MOST_NAMES, MOST_NAMED = 60, 15
-#: Limit on the links of a network whose bottlenecks show their queueing delay.
+#: Largest number of links in a network for which the drawing shows queueing delays of bottlenecks.
 FEW = 12
-#: Smallest utilisation of a bottleneck, and its smallest ratio to the utilisation of the busiest link on a path.
+#: A bottleneck has a utilisation of at least `BUSY`, and of at least `NEAR` times the highest utilisation on a path.
 BUSY, NEAR = 0.5, 0.9
 WIDE, TALLEST, FLATTEST, ROOM = 720.0, 460.0, 130.0, 60.0
 ROUNDS = 100
@@ -128,7 +128,7 @@ def free_side(node: str, places: dict[str, Array], pairs: list[tuple[str, str]])
 
 
 def _word(place: Array, text: str, kind: str, height: float, away: Array) -> str:
-    """Returns a text as HTML, displaced from a place in the direction of the unit vector `away`."""
+    """Returns a text as HTML, displaced from the position `place` in the direction of the unit vector `away`."""
     left, top = 100 * place[0] / WIDE, 100 * place[1] / height
     x, y = (f"calc({50 * (np.clip(2 * shift, -1, 1) - 1):.0f}% + {9 * shift:.0f}px)" for shift in away)
     at = f"left:{left:.1f}%;top:{top:.1f}%;transform:translate({x},{y})"

@@ -98,7 +98,7 @@ function number(axis, side, ticks) {
   }));
 }
 
-/** Returns the share of its height that a plot needs for the visible time range. */
+/** Returns the fraction of a plot's height that the curves need in the visible time range. */
 function height(plot) {
   if (from === 0 && to === WIDE) return 1;
   let least = HIGH;

@@ -338,7 +338,10 @@ def _median(curves: list[Curve]) -> Curve:
 
 
 def _buffer(result: RunData, link: LinkRecord) -> Curve | None:
-    """Returns the queueing delay of a full buffer; None without a limit, with mixed packet sizes or several queues."""
+    """Returns the queueing delay of a full buffer.
+
+    Returns None if the buffer has no limit, packet sizes are mixed, or the link has several queues.
+    """
     (discipline,) = link["queue"]
     if discipline in SEVERAL_OR_SHAPED:
         return None

@@ -3,9 +3,9 @@
 The throughput of listed flows (`levelflow.measure.windows`) is compared with reference rates
 (`levelflow.theory.references`), and the completion times of transfers are compared with ideal ones. Reference rates use
 mean link capacities over the steady window. A run has *settled* if the throughput of each listed flow becomes steady
-before the window, and is near the reference rate in the window. Samples are sums over the flows of an entry. Fairness
-counts the flows of a group individually if the result has members, and by their mean otherwise. Application-limited
-flows are not compared; the reference assumes their measured throughput in the window.
+before the window, and is near the reference rate in the window. A sample of a flow entry is the sum over its flows.
+Fairness uses the throughput of each flow of a group if the table `members` contains it, and the mean of the group
+otherwise. Application-limited flows are not compared. The reference takes their throughput in the window as given.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 Table = tuple[list[str], list[list[str]]]
 
-#: Limit on entries with own rows in the table of transfers. With more entries, only the total is shown.
+#: Largest number of flow entries with a row each in the table of transfers. Above it, only the total is shown.
 MOST_ENTRIES = 12
 LINK_HEAD = [
     "link",

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
 
-#: Limit on entries with separate curves. With more entries, all share one curve.
+#: Largest number of flow entries with a curve each. Above it, all transfers share one curve.
 MOST_ENTRIES = len(COLOURS)
 #: Size classes per decade, and limit on transfers that are also drawn as single points.
 PER_DECADE = 5

@@ -51,7 +51,7 @@ _drawing = threading.Lock()  # the style of matplotlib is global to all threads
 
 
 def draw(figure: Figure, plot: Plot | None, mark: Mark | None = None) -> tuple[Picture, ...]:
-    """Draws the pictures of a figure with ``plot(figure, canvas)``, or rates and queues of the first run without it.
+    """Draws a figure by ``plot(figure, canvas)``; if ``plot`` is None, draws rates and queues of the first run.
 
     If `plot` adds no legend, each panel with labelled curves gets a legend. Pictures of rates and queues show a band
     over the seeds of the run, and ``mark(figure, axes)`` adds expected values to the rates.

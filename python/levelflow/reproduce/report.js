@@ -1,4 +1,5 @@
-// Shows the checks with the chosen verdicts whose entry holds the text; hides entries and figures without any.
+// Shows a check if its verdict is chosen and its entry contains the text. Hides entries and figures without shown
+// checks.
 const form = document.getElementById("filter");
 const show = () => {
   const verdicts = new Set([...form.querySelectorAll(":checked")].map((box) => box.value));

@@ -120,7 +120,7 @@ def measure_tiers(claim: Claim, runs: Runs, laws: frozenset[str]) -> FigureOutco
 
 
 def worse(one: Outcome, other: Outcome) -> Outcome:
-    """Returns the outcome with the worse verdict (`one` if verdicts are equal), with the second outcome attached."""
+    """Returns the outcome with the worse verdict (`one` if they are equal). Its `other` is the remaining outcome."""
     order = get_args(Verdict)
     if order.index(other.verdict) > order.index(one.verdict):
         one, other = other, one

@@ -45,7 +45,7 @@ class Axis:
         """Returns the label and the changes of the value at a relative position in the range, 0 to 1."""
         from levelflow.theory.units import UNITS
 
-        assert self.ends is not None  # only ranges are drawn from
+        assert self.ends is not None  # only axes with a range draw values
         low, high, unit = self.ends
         value = low * (high / low) ** position if self.log else low + position * (high - low)
         rounded = float(f"{value:.12g}")

@@ -88,7 +88,7 @@ def plan(raw: Table, folder: Path, name: str) -> Plan:
     points = wrong.of(_whole, drawn, "design", "points", 1, MAX_VALUES, 1)
     draw = wrong.of(_whole, drawn, "design", "seed", 0, 2**53, 1)
     wrong.raise_if_any()
-    assert not any(one is None for one in (seed, points, draw))  # they have no mistakes
+    assert not any(one is None for one in (seed, points, draw))  # None marks a mistake, and mistakes were raised above
     assert scenarios is not None
     assert kind is not None
     assert replications is not None

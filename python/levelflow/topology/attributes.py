@@ -139,7 +139,10 @@ def number_of(value: Any) -> float | None:
 
 
 def weight_of(place: str, given: Any) -> Fraction | None:
-    """Returns the weight of an edge as a fraction: a simple fraction of equal float value, or its exact decimals.
+    """Returns the weight of an edge as a fraction.
+
+    The denominator is at most 1000 if such a fraction has the float value of the weight. Otherwise, the fraction has
+    the decimals of the weight.
 
     Raises:
         ScenarioError: if the weight is not a number above 0.

@@ -57,10 +57,10 @@ _OTHER_UNITS = {"m", "t"}
 
 _N = r"\d+(?:\.\d+)?"
 _BETWEEN = r"(?:[-~/,;&+:]|\.{2,3}|(?:to|or|and|bis|et|und|y|a|e|o)\b)"
-#: Text next to a rate that makes the rate the end of a range, or one of several rates.
+#: Text next to a rate. It shows that the rate is an end of a range, or one of several rates.
 _RANGE_BEFORE = re.compile(rf"(?<![\w.,-]){_N}(?:\s*{_BETWEEN}\s*{_N})*\s*(?:{_BETWEEN}\s*)?$", re.IGNORECASE)
 _RANGE_AFTER = re.compile(r"\s*(?:[-/&:~]|\.{2,3}|(?:to|or|and|bis)\b)\s*(?:\d|[nN]\b)", re.IGNORECASE)
-#: Text next to a rate that makes the rate a bound, or part of an unknown sum.
+#: Text next to a rate. It shows that the rate is a bound, or a term of an unknown sum.
 _BOUND_BEFORE = re.compile(
     r"(?:[<>]\s?=?|\b(?:less|more|greater|fewer|lower|higher|slower|faster)\s+than|\b(?:up\s?-?to|under|over|below"
     r"|above|at\s+(?:least|most)|min(?:imum)?|max(?:imum)?|from|between|exceeding|beyond|bis(?:\s+zu)?|hasta|fino\s+a|of"
@@ -123,7 +123,7 @@ def read(label: str) -> Reading:
         if found["more"] or not rate or not math.isfinite(rate):
             return Reading(None, True)
         (named if found["number"] is None else written).append(rate)
-    # Written numbers come before names of line rates, because such a name means a nominal rate.
+    # Rates with numbers come before names of line rates, because a name is only a nominal rate.
     rates = written + named
     if not rates:
         return Reading(None, False)

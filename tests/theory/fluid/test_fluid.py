@@ -80,7 +80,7 @@ def test_a_queue_integrates_the_excess_until_it_is_full():
     assert queue == pytest.approx(np.clip(5e6 / 8 * (t - 1), 0, 1e6), abs=5e6 / 8 * 0.006)
     full = run.mean(run.losses, 3.0)
     assert full == pytest.approx([5e6])
-    # Flows have the same proportions in departures as in arrivals.
+    # The shares of the flows in the departures equal their shares in the arrivals.
     assert run.mean(run.delivered, 3.8) == pytest.approx([4e6, 6e6], rel=0.02)
 
 
@@ -94,7 +94,7 @@ def test_dropped_packets_do_not_reach_the_next_link():
 def test_wires_lose_their_share():
     run = simulate(Network([Link(10e6, 0.02, loss=0.1)], [Flow("cbr", [0], 0.1)]), 10.0)
     assert run.lost / run.sent == pytest.approx(0.1, rel=0.01)
-    assert run.mean(run.losses, 5.0) == pytest.approx([0.0])  # no queue drops
+    assert run.mean(run.losses, 5.0) == pytest.approx([0.0])  # no queue drops data
 
 
 def test_bits_take_the_delays_of_their_path():

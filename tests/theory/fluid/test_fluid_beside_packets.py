@@ -85,8 +85,8 @@ def test_flows_that_share_as_they_started_fill_the_link_alike(law):
     ("law", "within"), [("newreno", 0.05), in_full("scalable", 0.08), in_full("cubic", 0.05), ("tfrc", 0.05)]
 )
 def test_random_losses_leave_the_same_rates(law, within):
-    """Fluid models with single losses agree with packets. With a mean loss rate, the window would be `sqrt(2/p)`, not
-    `sqrt(3/2p)`.
+    """Fluid models with single losses agree with packets: for a loss rate p, the window is `sqrt(3/(2p))`. A fluid
+    model with the mean loss rate would give `sqrt(2/p)`.
     """
     scenario = Scenario("lossy", "60 s", profile="paper")
     scenario.link("R1", "R2", "1 Gb/s", "20 ms", loss=5e-3, duplex=True)

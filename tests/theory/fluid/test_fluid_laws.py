@@ -71,7 +71,7 @@ def test_equilibria_of_xcp_are_constrained_max_min_rates(seed):
 
 @pytest.mark.parametrize(("tau", "propose"), [(0.3, True), (0.6, True), (1.0, True), (0.6, False), (1.5, False)])
 def test_jetmax_goes_a_part_of_its_way_in_each_step(tau, propose):
-    """Eq 134: each step covers `tau` of the remaining distance, and takes a round trip plus an interval."""
+    """Eq 134: each step covers the fraction `tau` of the remaining distance in a round trip plus an interval."""
     parameters = {"tau": tau, "settle": "per-switch", "initial_rate": 1e6, "propose": propose}
     run = one("jetmax", 8.0, parameters, link={"capacity": 9e6, "buffer": 0.0}, step=0.02, every=None)
     left = (9e6 - run.rates[:, 0]) / 8e6
@@ -156,7 +156,9 @@ CALM_RED = {"queue": "red", "queue_parameters": {"min": 0.0, "max": 3000.0, "max
 
 @pytest.mark.parametrize("law", ["newreno", in_full("reno"), in_full("dctcp")])
 def test_equilibrium_of_windows_under_red_balances_growth_and_cuts(law):
-    """Rare marks give `W^2 p/2 = 1` (Misra, Gong, Towsley 2000), or `W^2 p alpha/2 = 1` with `alpha = p` for DCTCP."""
+    """A window W and a low marking probability p satisfy `W^2 p/2 = 1` (Misra, Gong, Towsley 2000). For DCTCP, they
+    satisfy `W^2 p alpha/2 = 1` with `alpha = p`.
+    """
     run = one(law, 150.0, {"ecn": True}, link=CALM_RED, rtts=(RTT,) * 25)
     late = run.times > 130
     assert np.ptp(run.queues[late]) < 1e-2 * run.queues[-1]
@@ -185,7 +187,7 @@ def test_equilibrium_of_scalable_balances_growth_and_cuts():
 
 
 def test_equilibrium_of_highspeed_balances_growth_and_cuts():
-    """RFC 3649 gives `W = 0.12/p^0.835` for regular losses, which is 263 packets."""
+    """RFC 3649 gives the window `W = 0.12/p^0.835` for regular losses at rate p. This window is 263 packets."""
     window, answers = lossy("highspeed", 280, loss=1e-4)
     along = np.log(window / 38) / np.log(83000 / 38)
     cut = 0.5 - 0.4 * along
@@ -211,7 +213,7 @@ def test_equilibrium_of_cubic_is_on_its_curve_at_the_mean_time_since_a_loss():
 
 
 def test_westwood_keeps_what_it_measures():
-    """Random losses hardly reduce the rate of ACKs. So each reduction of the window is only the lost fraction."""
+    """Random losses hardly reduce the rate of ACKs. So a loss reduces the window only by the lost fraction."""
     link = {"capacity": 4e6, "loss": 2e-3, "buffer": 30e3}
     assert one("westwood", 60.0, link=link, rtts=(0.2,), every=1.0).rates[-1, 0] > 3.8e6
     assert one("newreno", 60.0, link=link, rtts=(0.2,), every=1.0).rates[-1, 0] < 2e6
@@ -282,7 +284,9 @@ def test_bbr_fills_the_pipe_with_a_short_queue_also_where_wires_lose():
     ],
 )
 def test_kunniyur_and_srikant_reach_their_optimum_on_a_network(parameters, exponent):
-    """Rates in packets per time unit maximise the utility under a price of `beta (y - C~)^+/y`."""
+    """Rates in packets per time unit maximise the utility. The price is `beta (y - C~)^+/y` for the load y of a link,
+    and its real or virtual capacity C~.
+    """
     routes, capacities, unit, beta = [[0, 1], [0], [1]], np.array([10e6, 6e6]), 0.02, 6.0
     marks = parameters.get("signal") == "mark"
     queue = {"queue": "virtual_queue", "queue_parameters": {"level": 0.9, "buffer": 1000.0}} if marks else {}

@@ -96,8 +96,8 @@ def test_an_upper_bound_is_announced_while_a_flow_is_on_the_wrong_side():
     link = np.zeros(3, dtype=int)
     for others, threshold, expected in (
         ([1.0, np.inf, np.inf], 5.0, (4.5, 4.5)),
-        ([7.0, np.inf, np.inf], 8.0, (10 / 3, 7.0)),  # the flow was counted as below
-        ([1.0, np.inf, np.inf], 0.5, (10 / 3, 10 - 2 * 1.0)),  # the flow was not counted as below
+        ([7.0, np.inf, np.inf], 8.0, (10 / 3, 7.0)),  # 7 < 8: the flow was counted as below its threshold
+        ([1.0, np.inf, np.inf], 0.5, (10 / 3, 10 - 2 * 1.0)),  # 1 > 0.5: the flow was counted as above its threshold
     ):
         seen = level.census(np.array(others), np.array([threshold]), link, np.ones(3))
         after, announced = level.update(np.array([10.0]), seen)

@@ -188,8 +188,8 @@ def test_derivatives_of_lemma_2_are_those_of_the_loop(own, delay, phi):
         return own.phase(phi, delay * np.exp(log)) - angle
 
     def moved(phi):
-        """Returns the logarithm of the relative delay that keeps the phase for this phi, and the logarithm of the size
-        at this delay.
+        """Returns `log(there/delay)` and `log(size)`. At the delay `there`, this phi has the same phase as the original
+        phi at `delay`. `size` is the size of the response at `there`.
         """
         assume(turned(-reach, phi) > 0 > turned(reach, phi))
         log = brentq(turned, -reach, reach, args=(phi,), xtol=1e-15)

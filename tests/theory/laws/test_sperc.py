@@ -44,8 +44,8 @@ class Order:
 
 
 def test_a_link_below_what_another_gave_is_ignored_until_the_reset():
-    """Another link limits the first flow to 4. The third flow ignores its limit of 3 at this link, because 3 is below
-    4.
+    """Another link limits the first flow to 4. This link would limit the third flow to 3. It sets no limit, because 3
+    is below the rate of the first flow.
     """
     hops = sperc.Hops(np.array([10.0]), np.zeros(3, dtype=int))
     hops.update(0, 4.0)

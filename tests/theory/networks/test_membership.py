@@ -24,8 +24,9 @@ from levelflow.theory.networks.membership import (
 from levelflow.theory.pictures.membership import rounds
 
 HYSTERESIS = replace(LEVELFLOW, hysteresis=True)
-#: Rules, routes, capacities, paces, the period, and the rate of the last flow in the cycle, computed by hand. This rate
-#: is the sum of 0.4 of the flow's previous rate and 0.6 of the share of the link that is not its bottleneck.
+#: Rules, routes, capacities, paces (rounds that a flow waits after a change), the period of the cycle, and the rate of
+#: the last flow, computed by hand. This rate is `0.4 * (previous rate) + 0.6 * (share of the link that is not its
+#: bottleneck)`.
 CAUGHT = {
     "printed": (PRINTED, [[0], [0, 1]], [5.0, 2.0], [1, 1], 3, 0.4 * FIRST + 0.6 * 2.5),
     "printed, two full links": (PRINTED, [[0], [1], [0, 1]], [5.0, 5.0], [1, 1, 1], 4, FIRST),

@@ -80,7 +80,7 @@ def test_what_arrives_leaves_or_is_lost(seed, phases, buffer, service):
     if (arrivals.packets == service).all():
         return  # the queue does not change
     found = queue(arrivals, buffer, service)
-    before = found.law @ arrivals.moves  # distribution of queue length before a slot and state in it
+    before = found.law @ arrivals.moves  # joint distribution: queue length before a slot, and state in this slot
     ready = np.arange(buffer + 1)[:, None] + arrivals.packets
     served = (before * np.minimum(ready, service)).sum()
     assert served == pytest.approx(arrivals.mean * (1 - found.loss))

@@ -122,7 +122,8 @@ def test_printed_damping_loses_the_target_and_the_modulus_keeps_it():
 
 
 def test_noise_moves_the_printed_controller_by_its_variance():
-    # On a flat plant at the target, only noise moves the buffer, by -I T s^2 per step.
+    # If utilisation equals the target for each buffer, only noise moves the buffer. It moves by `-I T s^2` per step,
+    # with the gain I, the interval T and the standard deviation s of the noise.
     flat = Plant(lambda b: np.full_like(b, 0.9), noise=0.02)
     went = run(Settings(utilisation=0.9), flat, np.full(4000, 5000.0), 100).buffers
     assert (went[-1] - went[0]).mean() / 99 == pytest.approx(-3000 * 0.2 * 0.02**2, rel=0.1)

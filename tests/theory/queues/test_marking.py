@@ -34,7 +34,7 @@ def problems(draw):
 
 
 def highest_price(problem, rooms):
-    """Returns the level of each link, from the interior-point method on the link alone."""
+    """Solves each link separately by the interior-point method, and returns the level of each link."""
     prices = np.zeros(len(rooms))
     for link, room in enumerate(rooms):
         own = [n for n, route in enumerate(problem["routes"]) if link in route]
@@ -86,7 +86,7 @@ def test_no_link_of_a_large_network_loses_anything(size):
 
 def test_log_users_of_one_link_exceed_its_level_by_one_over_beta_each():
     assert marking_levels([[0]] * 30, [100.0], beta=0.5) == pytest.approx([100 - 30 / 0.5])
-    # Corrected eq 35 is the same equation with the capacity that peaks of short flows leave.
+    # Corrected eq 35 is the same equation, for the capacity that is left by peaks of short flows.
     assert marking_levels([[0]] * 30, [100.0], beta=0.5, unresponsive=20.0) == pytest.approx([80 - 30 / 0.5])
 
 

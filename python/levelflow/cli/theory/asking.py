@@ -1,4 +1,4 @@
-"""Common parts of the commands about the equilibrium of a scenario."""
+"""Functions that several commands about the equilibrium of a scenario share."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON a
 
 
 class FlowRate(TypedDict):
-    """Equilibrium rate of one flow of an entry."""
+    """Equilibrium rate of each flow of one `[[flow]]` entry."""
 
     name: str
     flows: float
@@ -70,7 +70,7 @@ def reply(
     out: Path | None = None,
     draw: Callable[[], Figure] | None = None,
 ) -> None:
-    """Writes the requested picture, prints the data, as JSON or by `show`, and the path of the picture."""
+    """Writes the requested picture. Prints the data, as JSON or by `show`, and the path of the picture."""
     if out is not None and draw is not None:
         save(draw(), out)
     if as_json:
@@ -96,7 +96,7 @@ def paper(width: float, height: float) -> Figure:
 
 
 def panels(figure: Figure, rows: int, columns: int) -> list[SubFigure]:
-    """Returns the parts of a figure, row by row."""
+    """Divides a figure into a grid of subfigures, and returns them row by row."""
     return list(figure.subfigures(rows, columns, squeeze=False).flat)
 
 
@@ -120,13 +120,13 @@ def save(figure: Figure, target: Path) -> None:
 
 
 def flow_rows(found: Competition, totals: Floats) -> list[FlowRate]:
-    """Returns name, number of flows and rate of one flow, bit/s, for each entry."""
+    """Returns for each flow entry its name, its number of flows, and the rate of one flow in bit/s."""
     each = zip(found.entries, found.counts.tolist(), totals.tolist(), strict=True)
     return [{"name": flow["name"], "flows": count, "rate_bps": total / count} for flow, count, total in each]
 
 
 def link_rows(found: Competition, totals: Floats) -> list[LinkRate]:
-    """Returns name, available rate and load, bit/s, for each link with flows, and its number."""
+    """Returns for each link with flows its number and name, and its available rate and load in bit/s."""
     import numpy as np
 
     load = np.zeros(len(found.links))
@@ -144,7 +144,7 @@ def link_rows(found: Competition, totals: Floats) -> list[LinkRate]:
 
 
 def show_rates(flows: list[FlowRate], links: list[LinkRate], last: str, values: list[str]) -> None:
-    """Prints a table of entries with another column, and a table of links, with prices if there are any."""
+    """Prints a table of flow entries and a table of links. `last` and `values` are an additional column of flows."""
     from levelflow.cli.show import show_table
     from levelflow.report.tables import percent, rate
 

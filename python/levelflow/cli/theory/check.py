@@ -73,7 +73,7 @@ def _show(found: Prediction) -> None:
 
 
 def _by_text(found: Prediction, field: str) -> dict[str, list[str]]:
-    """Returns each text of the verdicts, with the links and, where they differ, the laws to which it applies."""
+    """Returns the links to which each verdict text applies. With several laws, links are named with their law."""
     laws = {own.law for own in found.judgements}
     places: dict[str, list[str]] = {}
     for own in found.judgements:

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from levelflow.theory.fluid import FluidRun
     from levelflow.theory.pictures.fluid import Packets
 
-#: Smallest number of samples of a run; more if the scenario sets a shorter sample.
+#: Smallest number of samples of a run. A shorter `sample` in the scenario gives more samples.
 SAMPLES = 500
 
 
 class FluidFlow(TypedDict):
-    """Mean rate of an entry."""
+    """Mean rate of a flow entry."""
 
     name: str
     law: str
@@ -121,7 +121,7 @@ def _load(path: Path, resolved: ScenarioRecord) -> Result:
 
 
 def _by_entry(resolved: ScenarioRecord, run: FluidRun) -> FluidRun:
-    """Returns the run with the flows of each entry, as delivered, added up, like results of packets."""
+    """Returns the run with one delivered rate per flow entry, the sum over its flows, as in packet results."""
     import numpy as np
 
     from levelflow.theory.fluid.conversion import count_of
@@ -182,7 +182,7 @@ def _data(resolved: ScenarioRecord, run: FluidRun, window: tuple[float, float], 
 
 
 def _means(table: pl.DataFrame, key: str, column: str, window: tuple[float, float]) -> dict[str, float]:
-    """Returns the means of packets in the window, by name of the flow or link."""
+    """Returns the mean of a column of packet results in the window, by name of the flow or link."""
     from levelflow.measure.samples import means
 
     return {str(name): value for name, value in means(table, [key], [column], window).iter_rows()}

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from levelflow.theory.record import Plane
     from levelflow.theory.region import Region
 
-#: Largest number of points along a side.
+#: Largest number of grid points per gain with `--fluid`.
 FINEST = 40
 
 

@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from levelflow.theory.stability.matrices import Bound, Matrix
     from levelflow.theory.stability.matrix_classes import Membership
 
-#: Relative size of a part of a number below which it is rounding.
+#: Real and imaginary parts are rounding errors up to this fraction of the absolute value.
 ROUNDING = 1e-12
-#: Largest number of steps added to delays, and largest number of flows for which that is tried.
+#: Largest number of steps by which delays are extended, and largest number of flows for which they are extended.
 LONGER, FEW = 100, 12
 
 
