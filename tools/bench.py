@@ -164,7 +164,7 @@ def cases() -> Iterator[tuple[str, str, Scenario, int | None]]:
 
 
 def start_up() -> dict[str, float]:
-    """Returns the fastest of five wall times of an empty run in the engine, and of `levelflow --help`, ms."""
+    """Returns the fastest of five wall times, ms: of an empty run in the engine, and of `levelflow --help`."""
 
     def fastest(work: list[str] | None) -> float:
         times = []

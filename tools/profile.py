@@ -83,7 +83,7 @@ def _work(scenario: str) -> None:
 
 
 def _profile(scenario: Scenario) -> dict[str, float]:
-    """Returns instructions, in total and by area, and cache and branch misses, per packet-hop."""
+    """Returns, per packet-hop, the instructions in total and by area, and the cache and branch misses."""
     with tempfile.TemporaryDirectory() as folder:
         out, file = Path(folder) / "callgrind.out", Path(folder) / "scenario.json"
         file.write_text(scenario.to_json(), encoding="utf-8")

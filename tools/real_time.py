@@ -94,7 +94,7 @@ def failed_tests(output: str) -> list[str]:
 
 
 def first(command: Sequence[str]) -> int:
-    """Runs a test program, and notes each failed test. Returns 0 unless the program failed for another reason."""
+    """Runs a test program, and notes each failed test. Returns 0 if the program passed or only tests failed."""
     with Clock() as clock, subprocess.Popen([PROMPT, *command], stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         output = b""

@@ -25,7 +25,7 @@ DRAIN = 0.5  # duration after the last arrival, relative to `seconds`
 WARM_UP = 0.2  # relative to `seconds`; earlier flows and samples do not count
 SEEDS = 5
 SIZES = ((1, 50), (50, 500), (500, 2000), (2000, 10**9))  # packets
-#: RCP of Levelflow, and RCP with the authors' average of the round-trip time and their initial value.
+#: RCP with the defaults of Levelflow, and with the authors' average and initial value of the round-trip time.
 VARIANTS: dict[str, dict[str, Any]] = {"here": {}, "here, theirs": {"rtt": "interval", "initial_rtt": "200 ms"}}
 PEER = "ns-2"
 

@@ -53,6 +53,6 @@ def any_sign() -> Iterator[None]:
 
 @contextmanager
 def drawn_on(canvas: FigureBase | None, width: float, height: float, style: dict[Any, Any] = STYLE) -> Iterator[Any]:
-    """Yields the canvas, or a new `Picture` of this size in inches if it is None, with the style active."""
+    """Yields `canvas`, or a new `Picture` of this size in inches if `canvas` is None. The style is active."""
     with mpl.rc_context(style):
         yield Picture(figsize=(width, height), layout="constrained") if canvas is None else canvas

@@ -1,4 +1,4 @@
-"""Words that users write: hints for unknown ones, and values of the command line."""
+"""Hints for unknown words, and parser of values on the command line."""
 
 from __future__ import annotations
 

@@ -222,7 +222,7 @@ def test_an_idle_port_keeps_its_buffer():
 
 @pytest.mark.parametrize(("loss", "drops"), [(0, 0), (0, 30), (0.02, 0), (0.02, 30)])
 def test_idle_time_counts_for_one_step_at_most(loss, drops):
-    """A line that is full without drops, as with BBR, shrinks its buffer equally fast after any idle time.
+    """A full line without drops, as with BBR, shrinks its buffer equally fast after any idle time.
 
     A sawtooth longer than a step would extend the limit of one step. Here, the longest sawtooth is shorter.
     """

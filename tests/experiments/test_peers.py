@@ -223,8 +223,8 @@ def test_results_of_the_authors_queue_are_read_per_flow():
 
 
 def test_abc_fills_a_line_of_opportunities_to_its_goal(tmp_path):
-    """The line can send a packet of 1504 bytes each millisecond. The flow gets eta (0.98) of this rate, and one
-    additional packet per round trip.
+    """The line can send a packet of 1504 bytes each millisecond. The flow gets the fraction eta = 0.98 of this rate,
+    and one additional packet per round trip.
     """
     trace = tmp_path / "line"
     trace.write_text("1\n", encoding="utf-8")

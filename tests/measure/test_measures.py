@@ -46,7 +46,7 @@ def frames(path):
 
 @st.composite
 def networks(draw, *, drains):
-    """Draws three entries of long flows and one of transfers over one to three narrow links.
+    """Draws one to three narrow links with three flow entries of long flows, and one flow entry of transfers.
 
     If the network drains, no packet is in flight at the end.
     """
@@ -79,7 +79,7 @@ class Packets:
         resolved = self.result.scenario
         self.links = {link["name"]: number for number, link in enumerate(resolved["links"])}
         self.flows = {flow["name"]: flow for flow in resolved["flows"]}
-        #: Arrival times at the far ends of links, (kind, send time, size), and marks by link; each by packet.
+        #: Arrival times by packet and link, (kind, send time, size) by packet, and marks by packet and link.
         self.seen, self.about, self.marked = defaultdict(dict), {}, defaultdict(dict)
         for link, t, flow, number, kind, sent, size, marked in captured:
             key = (flow, number, kind == ACK)
@@ -88,7 +88,7 @@ class Packets:
         self.owner = self._owners()
 
     def _owners(self):
-        """Returns the entry of each flow, by the first link of its data."""
+        """Returns the flow entry of each flow. The first link of its data determines the entry."""
         first = {self.links[flow["path"][0]]: name for name, flow in self.flows.items()}
         return {
             flow: first[min(times, key=times.get)]
@@ -97,7 +97,7 @@ class Packets:
         }
 
     def of(self, name, ack=False):
-        """Returns the packets of an entry, as (key, times, kind, sent, size)."""
+        """Returns the packets of a flow entry, as (key, times, kind, sent, size)."""
         return [
             (key, times, *self.about[key])
             for key, times in self.seen.items()

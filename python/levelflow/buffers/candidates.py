@@ -147,7 +147,7 @@ def candidates(
 
 
 def with_buffer(scenario: Scenario, link: str, buffer: object, seed: int | None = None) -> Scenario:
-    """Returns a copy of a scenario in which `buffer` replaces a link's buffer, and `seed`, if given, the seed.
+    """Returns a copy of a scenario with `buffer` as the link's buffer and, if `seed` is given, with this seed.
 
     The other direction of a duplex link keeps its buffer.
 

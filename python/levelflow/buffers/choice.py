@@ -69,7 +69,7 @@ class Question:
 
     @property
     def back(self) -> float | None:
-        """Capacity of the reverse link between the same nodes, bit/s; None unless there is exactly one such link."""
+        """Capacity of the reverse link between the same nodes, bit/s; None if there is no such link or several."""
         links = self.scenario.resolve()["links"]
         ends = _link(self.scenario.resolve(), self.link)
         found = [one["capacity_bps"] for one in links if (one["from"], one["to"]) == (ends["to"], ends["from"])]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from levelflow.results import Result
     from levelflow.scenario import Scenario
 
-#: Limit on the letters of `--set` in the name of a directory.
+#: Limit on the number of letters that `--set` adds to the name of a directory.
 LONGEST_CHANGES = 80
 
 

@@ -171,7 +171,7 @@ def fct_cv(completions: pl.DataFrame, sizes: SizeClass = ANY_SIZE, window: Windo
 
 
 def active_series(flows: pl.DataFrame, names: list[str] | None = None, window: Window = ALL) -> tuple[Array, Array]:
-    """Sample times and number of active flows of the named entries, or of all entries. A handshake counts as active."""
+    """Sample times and number of active flows of the named or all flow entries. A flow in its handshake is active."""
     rows = flows.filter(pl.col("t") > window[0], pl.col("t") <= window[1])
     if names is not None:
         rows = rows.filter(pl.col("flow").cast(pl.String).is_in(names))

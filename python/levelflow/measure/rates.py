@@ -1,7 +1,7 @@
 """Metrics of flow rates (``flows`` table): steadiness, convergence, fairness and bottlenecks.
 
-A rate is the rate that the law sets, in bit/s, as in the plots of the papers. For an entry of several flows, it is the
-mean over active flows.
+A rate is the rate that the law sets, in bit/s, as in the plots of the papers. For a flow entry with several flows, it
+is the mean over active flows.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ STARVED_BELOW = 0.2
 
 
 def rate_series(flows: pl.DataFrame, flow: str, window: Window = ALL) -> tuple[Array, Array]:
-    """Sample times and law rate per active flow of an entry, in bit/s; 0 while no flow of the entry is active."""
+    """Sample times and law rate per active flow of a flow entry, in bit/s; 0 while none of its flows is active."""
     t, rate = series.flow_series(flows, flow, "law_rate_bps", window)
     _, active = series.flow_series(flows, flow, "active", window)
     return t, rate / np.maximum(active, 1)

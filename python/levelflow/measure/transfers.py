@@ -30,7 +30,7 @@ class Spread(TypedDict):
 
 
 class TransferCounts(TypedDict):
-    """Counts of a set of transfers by outcome, and spreads over the finished ones."""
+    """Counts of a set of transfers by outcome, and statistics of the finished transfers."""
 
     started: int
     finished: int
@@ -57,7 +57,9 @@ class TransferSummary(TransferCounts):
 
 
 def summary(transfers: pl.DataFrame) -> TransferSummary | None:
-    """Returns counts by outcome, the unfinished fraction of bytes, and quantiles of times and slowdowns, also by size.
+    """Returns counts by outcome, the unfinished fraction of bytes, and quantiles of times and slowdowns.
+
+    The summary also contains these values for each decade of sizes.
 
     Returns None if there are no transfers.
     """

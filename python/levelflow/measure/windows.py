@@ -1,4 +1,4 @@
-"""Last event of a run, and the steady window after it, in which rates are compared with a reference.
+"""Last event of a run, and steady window after this event. Rates in the window are compared with a reference.
 
 A *listed* flow does not arrive at random, and has no finite size. The *last event* of a run is the last arrival or
 departure of a listed flow, or the last change of a link or route. Changes in the last tenth of the run are ignored. The

@@ -79,7 +79,7 @@ def draw(result: RunData, what: str, width: str = "screen", *, log: bool = False
 
 
 def rates(result: RunData, unit: Unit | None = None, width: str = "screen") -> Picture:
-    """Draws the throughput per flow of each entry, and its reference rate as a thin line."""
+    """Draws the throughput per flow of each flow entry, and the reference rate as a thin line."""
     return stacked([series.rates(result, unit)], width, name=result.scenario["name"])
 
 

@@ -163,7 +163,7 @@ def service(link: LinkRecord, times: Array) -> Array:
 
 
 def rates(result: RunData, unit: Unit | None = None) -> Panel:
-    """Returns the throughput of each entry (per flow, or total of its transfers), and its reference rate if any."""
+    """Returns throughput (per flow, or of all transfers) and, if known, reference rate of each flow entry."""
     curves = each_rate(result)
     listed = {flow["name"] for flow in result.scenario["flows"] if is_listed(flow)}
     label = ""
@@ -180,7 +180,7 @@ def rates(result: RunData, unit: Unit | None = None) -> Panel:
 
 
 def round_trips(result: RunData) -> Panel:
-    """Returns the mean round-trip time of each entry in each sample, as measured by ACKs."""
+    """Returns the mean round-trip time of each flow entry in each sample, as measured by ACKs."""
     curves = [_curve(flow["name"], _label(flow), own["t"], own["rtt_s"]) for flow, own in entries(result)]
     curves = [curve for curve in curves if peak(curve.y)]
     unit = unit_of(max((peak(curve.y) for curve in curves), default=0), TIMES)

@@ -90,7 +90,7 @@ def _flows(
     counters: Counters,
     members: dict[str, Rates],
 ) -> tuple[list[FlowSummary], str, dict[str, Rates | float]]:
-    """Returns one row per entry, the name of the reference, and the reference rates of each compared entry."""
+    """Returns one row per flow entry, the name of the reference, and reference rates of the compared flow entries."""
     steady = {row["flow"]: row for row in means(flows, ["flow"], ["active", *RATES], window).to_dicts()}
     active = [steady[flow["name"]]["active"] if flow["name"] in steady else 0.0 for flow in scenario["flows"]]
     at_rest = in_force(scenario, *window)
@@ -134,7 +134,7 @@ def _flows(
 
 
 def _shares(found: Reference, flow: FlowRecord, number: int, count: int) -> Rates:
-    """Returns the reference rate of each flow of an entry, which depends on the path of the flow."""
+    """Returns the reference rate of each flow of a flow entry. The rate depends on the path of the flow."""
     taken = flow["plans"][0]["path_of"] if "plans" in flow else [0]
     return np.array([found.on_path[number, taken[member % len(taken)]] for member in range(count)])
 

@@ -129,7 +129,7 @@ def quantiles(found: Quantiles | None, which: tuple[Quantile, ...]) -> list[str]
 def transfer_table(summary: Summary) -> Table | None:
     """Returns header and rows: counts and completion times by flow entry, then in total; None without transfers.
 
-    Completion times are those of finished transfers; `bytes missing` is the fraction of bytes in unfinished ones.
+    Completion times are those of finished transfers; `bytes missing` is the fraction of bytes in unfinished transfers.
     """
     if not summary["transfers"]:
         return None

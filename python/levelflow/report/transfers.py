@@ -34,10 +34,10 @@ MEDIAN, LATE = 0.5, 0.99
 
 @dataclass(frozen=True)
 class Transfers:
-    """Completion times of the finished transfers of an entry, s; sizes in bytes.
+    """Completion times of the finished transfers of a flow entry, s; sizes in bytes.
 
     Attributes:
-        name: Name of the entry.
+        name: Name of the flow entry.
         label: Text of the legend.
         size: Mean size of each size class.
         median: Median completion time of each class.
@@ -69,7 +69,7 @@ class Transfers:
 
 
 def transfers(result: RunData) -> list[Transfers]:
-    """Returns the completion times of each entry with finished transfers; one total if there are many entries."""
+    """Returns completion times by flow entry with finished transfers. With many entries, returns one total."""
     done = finished(result.transfers)
     if done.is_empty():
         return []

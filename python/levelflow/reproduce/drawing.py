@@ -59,8 +59,8 @@ def draw_expected(
         axes: Panel; its axis limits must be final.
         figure: Figure.
         check: Name of the check, such as `"rcp-fig3[0]"`. The check expects one number or several.
-        over: Window of the check along the line, or one window per number; by default the whole axis. A window with
-            equal start and end is a point.
+        over: Window along the drawn line in which the check applies, or one window per number; by default the whole
+            axis. A window with equal start and end is a point.
         scale: Factor that converts the metric to the unit of the axis.
         shift: Offset that is added on the axis, such as the start time of a measured duration.
         along: "y" or "x", the axis that shows the metric.

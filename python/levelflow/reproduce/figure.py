@@ -54,7 +54,7 @@ class Runs:
     def get(self, scenario: Scenario) -> Result:
         """Returns the result of a scenario; equal scenarios are run once.
 
-        The host profile is "paper" unless the scenario sets another one.
+        If the scenario sets no host profile, the profile is "paper".
         """
         scenario = copy.deepcopy(scenario)
         scenario.raw.setdefault("profile", "paper")

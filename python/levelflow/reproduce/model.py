@@ -18,7 +18,7 @@ SCENARIO_FILE = "scenario.toml"
 CORRECTION = "correction"
 #: Bases of an expected value: printed, derived from the paper's equations, inferred from its text, or our correction.
 BASES = ("text", "derived", "inferred", CORRECTION)
-#: Ground of a verdict, that is, the kind of evidence, by kind of entry.
+#: Kind of evidence for a verdict (its *ground*), by kind of entry.
 GROUNDS = {
     "packet-sim": "packets",
     "linux-testbed": "packets, not Linux",

@@ -28,7 +28,7 @@ class Outcome:
     seeds: int = 0
     #: Outcome of this check in the simulator at the same scale, if a network was measured.
     beside: Outcome | None = None
-    #: Measured tier; if both were measured, the one with the worse verdict.
+    #: Measured tier. If both tiers were measured, the tier with the worse verdict.
     tier: str = QUICK
     #: Outcome of this check in the tier that is not `tier`, if both were measured.
     other: Outcome | None = None

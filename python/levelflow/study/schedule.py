@@ -45,7 +45,7 @@ class Failed(NamedTuple):
 
 @dataclass
 class _Point:
-    """State of the stopping rule at a point: number of replications, and the number and outcomes of finished ones."""
+    """State of the stopping rule at a point: number of replications, number of finished replications, outcomes."""
 
     count: int
     finished: int = 0
@@ -120,7 +120,7 @@ class Schedule:
 
 
 def additional(rule: Replications, count: int, measured: list[Measured]) -> int:
-    """Returns the number of replications that the stopping rule adds to the first `count` ones of a point.
+    """Returns the number of replications that the stopping rule adds to the first `count` replications of a point.
 
     Equal runs count once in the confidence interval. No replication is added if all runs are equal: the scenario is
     deterministic, and other seeds give no information.

@@ -114,7 +114,7 @@ class Attribute:
 
 
 def _scale(key: Key, unit: str, place: str) -> float:
-    """Returns a unit, or a multiple of a unit, in bit/s or s. The engine parses the text."""
+    """Returns the value of a unit, or of a multiple such as `5us`, in bit/s or s. The engine parses the text."""
     text = unit if unit[:1].isdigit() else f"1 {unit}"
     capacity, delay = (text, "0 s") if key == "capacity" else ("1 b/s", text)
     try:

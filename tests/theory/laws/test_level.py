@@ -52,7 +52,9 @@ def updates_of_ties(flows):
 
 
 def test_ties_take_longer_by_the_logarithm_of_the_number_of_flows():
-    """An update covers a quarter of the distance to equilibrium, and the initial distance is proportional to n."""
+    """An update covers a quarter of the distance to equilibrium, and the initial distance is proportional to the number
+    n of flows.
+    """
     few, more, many = (updates_of_ties(flows) for flows in (10, 100, 1000))
     assert more - few == pytest.approx(np.log(10) / np.log(4 / 3), abs=1)
     assert many - more == pytest.approx(np.log(10) / np.log(4 / 3), abs=1)

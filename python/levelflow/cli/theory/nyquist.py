@@ -73,7 +73,7 @@ def nyquist(
 
 
 def _loop(law: str | None, given: dict[str, float], rtt: str, averaged: bool) -> tuple[str, Loop]:
-    """Returns the loop of a law and its description."""
+    """Returns the description and the loop of a law."""
     from levelflow.cli.theory.reading import times
     from levelflow.theory.errors import TheoryError
     from levelflow.theory.laws import need, supporting

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from levelflow.theory.arrays import Floats
     from levelflow.theory.record import Pairs, Portrait
 
-#: Capacity, starts and number of steps for two flows without delay.
+#: Capacity, pairs of initial rates, and number of steps, for two flows without delay.
 CAPACITY, PAIRS, STEPS = 100.0, ((10.0, 90.0), (80.0, 70.0), (20.0, 5.0)), 200
 #: Axes of a portrait in words.
 IN_WORDS = {"R N / C": "rate over fair share", "q / (C d0)": "queue in round trips"}

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
 
 
 def array(text: str, name: str = "matrix") -> Any:
-    """Returns the numbers of "1,4", of a list as in "[[1, 2], [3, 4]]", or of a file: .json, or rows in .csv and .txt.
+    """Returns the numbers in a text such as "1,4" or "[[1, 2], [3, 4]]", or in a file.
+
+    A file is .json, or has rows of numbers in .csv or .txt.
 
     The caller checks values that are not numbers.
 
@@ -34,7 +36,7 @@ def array(text: str, name: str = "matrix") -> Any:
 
 
 def matrix(text: str) -> Matrix:
-    """Returns a square matrix, of a list or a file.
+    """Returns the square matrix in a text or a file.
 
     Raises:
         TheoryError: like `array`, or if it is not a matrix.
