@@ -1,4 +1,4 @@
-"""Runs equal work here and in other simulators, in turn: `make bench-peers`, or `python -m experiments.bench_peers`.
+"""Runs equal work in Levelflow and in other simulators: `make bench-peers`, or `python -m experiments.bench_peers`.
 
 Prints ratios of CPU time per packet-hop with their range, memory, and whether the results agree. The peers are ns-2,
 ns-3, and any PROGRAM that a user names with --peer NAME=PROGRAM. A PROGRAM's arguments are the words of a case,

@@ -257,7 +257,7 @@ class Tree:
         found.unlink(missing_ok=True)
         command = [*REPRODUCE, figure, "--json", str(found), "--out", str(self.folder / "report"), *self._words]
         python = {"PYTHONPATH": str(self.root / "python")}
-        if longest:  # two changes in one second have equal file times, by which Python selects bytecode
+        if longest:  # Python selects bytecode by file time in seconds, and two changes may have equal times
             python["PYTHONDONTWRITEBYTECODE"] = "1"
         begin = time.monotonic()
         try:

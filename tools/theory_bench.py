@@ -73,7 +73,7 @@ def utility_large(flows: int = 2_000, links: int = 200, hops: int = 5) -> list[R
 
 
 def delays_large(count: int = 10_000, draws: int = 100) -> list[Row]:
-    """Measures the random experiment of Zhang 2008, fig 12, and the verdict on each matrix under each of its draws."""
+    """Measures the experiment of Zhang 2008, fig 12, and the stability of each matrix under each draw of delays."""
     random = np.random.default_rng(SEED)
     matrices, delays = random.uniform(-1.5, 1.5, (count, 2, 2)), random.integers(1, 31, (count, draws, 2))
     size = f"{count:,} random 2x2 matrices, {draws} delays each"

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 MBPS = 10
 DELAY_S = 0.02
-ACCESS_S = 0.005  # four such links: base round trip 60 ms, 71 packets
+ACCESS_S = 0.005  # a round trip crosses four access links: base round trip 60 ms, 71 packets
 WIRE = 1042  # bytes: 1000 of data and the headers of ns-3
 BUFFER = 36  # queued packets, half a bandwidth-delay product
 STEP = 20  # marking threshold of DCTCP's queue, packets

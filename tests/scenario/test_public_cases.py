@@ -121,8 +121,8 @@ def test_equal_runs_of_one_point_count_once(tmp_path):
 
 @pytest.mark.parametrize("loss", [1e-3, 1e-2])
 def test_random_loss_bounds_newreno(loss):
-    """The product `W sqrt(p)` of window and root of loss rate is 1.22 for periodic losses (Mathis et al. 1997). For
-    random losses, it is 1.31 (Padhye et al. 1998).
+    """Windows W at a loss rate p: `W sqrt(p)` is 1.22 for periodic losses (Mathis et al. 1997), and 1.31 for random
+    losses (Padhye et al. 1998).
     """
     law = {"newreno": {"delayed_ack": False}}
     link = {"loss": loss, "buffer": "10000 packets", "reverse": {"loss": 0}}

@@ -95,7 +95,7 @@ def settling_time(t: Array, values: Array, start: float, end: float = math.inf) 
 
 
 def is_stable(t: Array, values: Array, equilibrium: float, within: float = STABLE_WITHIN) -> bool:
-    """Returns True if the values deviate by at most ``within``, relative, from `equilibrium` over the last tenth."""
+    """Returns True if the relative deviation from `equilibrium` is at most ``within`` in the last tenth of time."""
     last = t > t[-1] - STABLE_SHARE * (t[-1] - t[0])
     return bool(np.all(np.abs(values[last] / equilibrium - 1) <= within))
 

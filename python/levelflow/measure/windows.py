@@ -21,7 +21,7 @@ MOST_OF_A_RUN = 0.9
 
 
 def last_event(flows: pl.DataFrame, scenario: ScenarioRecord, end_s: float) -> tuple[str, float]:
-    """Returns the last event of a run and its time in seconds; time 0 without events."""
+    """Returns the name of the last event of a run and its time in seconds. Without events, the time is 0."""
     joined, changed = last_arrival(flows, scenario, end_s), last_change(scenario, end_s)
     return ("change of a link", changed) if changed > joined else ("arrival or departure", joined)
 

@@ -113,7 +113,7 @@ def beside(results: Sequence[RunData]) -> Comparison:
 
 
 def names_of(results: Sequence[RunData]) -> tuple[str, ...]:
-    """Returns distinct names of the results, from environment and scenario differences or else from directories."""
+    """Returns distinct names of the results: differences of environment and scenario, or else directory names."""
     where = ["network" if "network" in result.manifest else "simulator" for result in results]
     descriptions = [_descriptions(result) for result in results]
     differing = [

@@ -119,7 +119,7 @@ class Entry:
 
     @property
     def ground(self) -> str:
-        """Ground of the entry's verdicts for a measurement in the simulator."""
+        """Kind of evidence for the entry's verdicts if the simulator is measured."""
         return GROUNDS[self.kind]
 
     @property
