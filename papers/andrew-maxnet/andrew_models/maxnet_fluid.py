@@ -2,7 +2,7 @@
 
 The rate of a flow arrives at a link after the forward delay, and the price of the link arrives at the flow after the
 backward delay. Flows have windows: with a queueing delay of `wait`, they send at `x tau/(tau + wait)`. The model
-ignores two effects: links change the rates that arrive at later links, and queueing delays prices.
+ignores that a link changes the rates that arrive at later links. It also ignores the queueing delay of prices.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ class Network:
         routes: Indices of the links of each flow.
         capacities: Capacity of each link, bit/s.
         delays: Round-trip time of each flow, s.
-        there: Delays of each flow from the sender to each link of its route, s. By default 0, so that the whole delay
-            is on the return path.
+        there: Delay from the sender of each flow to each link of its route, s. The default 0 puts the whole delay on
+            the return path.
 
     Raises:
         CapacityError: If a capacity is not a finite number above 0.
@@ -64,7 +64,7 @@ class Network:
 
     @property
     def ways(self) -> Floats:
-        """Delay from the sender to the link for each crossing (a flow, and a link of its route), s."""
+        """Delay from the sender to the link, s, with one element per pair of a flow and a link of its route."""
         if self.there is None:
             return np.zeros(sum(len(route) for route in self.routes))
         return np.array([way for ways in self.there for way in ways], dtype=np.float64)
@@ -78,8 +78,8 @@ class Start(NamedTuple):
         prices: Prices of links, s. By default the lowest prices.
         since: Start time of each flow, s; 0 by default. Before the start, a flow sends nothing, and its state follows
             the price.
-        ramp: True if later flows use MaxStart. They start with the spare capacity of their path. Their rate then grows
-            linearly to their demand. False if later flows start with their demand.
+        ramp: True if flows that start after time 0 use MaxStart. Such a flow starts at the spare capacity of its path.
+            Its rate then grows linearly to its demand. False if such flows start at their demand.
     """
 
     rates: ArrayLike | None = None
@@ -129,7 +129,7 @@ def run(
         every: Number of integration steps per recorded step.
 
     Raises:
-        ParameterError: If there is not one number per flow or link, or a number is not allowed.
+        ParameterError: If the length of an array is wrong, or a number is not allowed.
 
     >>> two = run(Network([[0], [0]], [10e6], [0.05, 0.1]), 20.0, step=0.01)
     >>> (two.rates[-1] / 1e6).round(2).tolist()
@@ -147,7 +147,7 @@ def run(
 
 
 class _Motion:
-    """Right-hand side of the equations, with the rates and prices in flight for each crossing."""
+    """Right-hand side of the equations. It stores the past rates and prices that are still in flight."""
 
     def __init__(
         self,
@@ -190,7 +190,9 @@ class _Motion:
         self.rates = np.empty((round(duration / self.step) // max(every, 1) + 1, self.delay.size))
 
     def change(self, t: float, state: Floats, _past: Past) -> Floats:
-        """Returns the derivatives of prices, queues and states. Calls are in order of time, two for each time."""
+        """Returns the derivatives of prices, queues and states. Calls are in order of time, with two calls for each
+        time.
+        """
         links = self.capacity.size
         prices, queues, states = state[:links], state[links : 2 * links], state[2 * links :]
         later = t > self.time + self.step / 2
@@ -205,7 +207,7 @@ class _Motion:
         self.load = load if self.cross is None else load + np.asarray(self.cross(t))
         moved = maxnet.source_change(states, heard, self.delay, self.law)
         if t < self.latest:
-            # A flow that has not started stays on the demand curve of the price that it receives.
+            # The state of a flow that has not started follows the demand curve at the price that the flow receives.
             follows = (maxnet.source_at_rest(heard, self.delay, self.law) - states) / (2 * self.step)
             moved = np.where(t < self.since, follows, moved)
         return np.concatenate(

@@ -1,4 +1,4 @@
-"""RCP and MaxNet on a link whose mean round-trip time depends on flows with another bottleneck."""
+"""RCP and MaxNet on a link. Flows with another bottleneck change the mean round-trip time at this link."""
 
 import numpy as np
 
@@ -59,7 +59,7 @@ def long_flow(result, window=series.ALL):
 
 
 def share(result, name):
-    """Returns the mean rate of one flow of an entry at the end of a run, bit/s."""
+    """Returns the mean rate of flow `name` in the last 12 s of a run, bit/s."""
     return rates.mean_rate(result.flows, name, LAST)
 
 

@@ -17,7 +17,7 @@ FLOWS = {
 }
 INTERVALS = [(20.0 * i, 20.0 * i + 20.0) for i in range(6)]
 SECOND = 1.0  # averaging time in the paper, s
-#: Start times of Green, s: five phases of Red's round trip.
+#: Start times of the flow Green, s. They differ by a fifth of the round trip of the flow Red.
 GREEN_STARTS = [20.0 + RTT1 * phase / 5 for phase in range(5)]
 
 
@@ -68,7 +68,7 @@ def measure(figure):
 
 
 def phase(start):
-    """Returns the changes for another start of Green. The largest queue of the run occurs before 50 s."""
+    """Returns the changes of the scenario for another start of Green. A run of 50 s includes the largest queue."""
     return {"flow.green-yellow.start": f"{start:.4f} s", "duration": "50 s"}
 
 
@@ -113,7 +113,8 @@ def base_rtt(name):
 
 
 def time_to_fair(flows, names, start, end):
-    """Returns the time after `start` from which one-second rates of two flows stay within 5 % of each other, s."""
+    """Returns the time after `start` from which two rates stay within 5 % of each other, s. Rates are means over 1 s.
+    """
     (t, a), (_, b) = (by_second(flows, name, start, end) for name in names)
     return series.holds_from(t, np.abs(a / b - 1) <= 0.05, start, end)
 
@@ -125,7 +126,7 @@ def time_to_rate(flows, start, end):
 
 
 def switches(links, start, end):
-    """Returns the number of times that the link with the larger price changes."""
+    """Returns the number of changes of the link with the larger price."""
     (_, first), (_, second) = (series.link_series(links, link, "signal", (start, end)) for link in (LINK1, LINK2))
     return int(np.count_nonzero(np.diff(first > second)))
 

@@ -18,8 +18,8 @@ RANDOM = 1  # seed of the networks, starts and loads
 OWN, LONGEST = Compensator.of(PAPER), 1000.0  # s
 FIGURE_10, LONGEST_10 = Compensator(eta=0.7, alpha_t=0.1), 3.0  # s
 SHORTEST = 1e-3  # s
-#: Numbers of random networks in the full and in the quick tier: lemma 1 below the largest gain, lemma 1 above it, and
-#: equilibria.
+#: Numbers of random networks, as pairs (full tier, quick tier). The pairs are for lemma 1 with gains below the largest
+#: gain, for lemma 1 with gains above it, and for equilibria.
 STABLE, UNSTABLE, AT_REST = (1000, 300), (100, 30), (300, 100)
 CAPACITY = 622e6  # bit/s
 EXISTING = (1, 2, 4, 8)
@@ -52,7 +52,9 @@ def measure(figure):
 
 
 def static():
-    """Evaluates eq 4-5: slope of the demand by a complex step, and stability of lone flows with other slopes."""
+    """Evaluates eq 4-5: the slope of the demand, by a complex step, and the stability of single flows with other
+    slopes.
+    """
     price, delay = np.meshgrid(np.linspace(1, 7, 13), np.geomspace(0.01, 1, 9))
     step = 1e-20
     slope = maxnet.static_demand(price + 1j * step, delay).imag / step
@@ -85,7 +87,8 @@ def some_network(random, links=20, flows=60, hops=5):
 
 
 def counterexamples(count, low, high):
-    """Returns the number of unstable random networks. Gains are in a range relative to the largest of algorithm 3."""
+    """Returns the number of random networks that are unstable. Gains are `low` to `high` times the gain of algorithm 3.
+    """
     random, found = np.random.default_rng(RANDOM), 0
     cases = [(own, longest, own.line(longest).alpha_max) for own, longest in ((OWN, LONGEST), (FIGURE_10, LONGEST_10))]
     for number in range(count):
@@ -99,9 +102,9 @@ def counterexamples(count, low, high):
 
 
 def lemma_1(stable, unstable):
-    """Counts counterexamples of lemma 1 among `stable` networks.
+    """Returns the number of counterexamples of lemma 1 in `stable` random networks.
 
-    Raises an error unless larger gains make at least one network of `unstable` unstable.
+    Draws `unstable` other networks with larger gains, and raises an error if all of these networks are stable.
     """
     if not counterexamples(unstable, 1.2, 1.8):
         raise ArithmeticError("larger gains are stable, too, so the count proves nothing")
@@ -121,7 +124,7 @@ def roots_of(count):
 
 @cache
 def fluids(count):
-    """Returns the rates in random networks: over the last tenth of 100 s, at equilibrium, and max-min fair.
+    """Returns three arrays of rates in random networks: in the last 10 s of a run, at equilibrium, and max-min fair.
 
     All networks are integrated as one large network.
     """
@@ -146,12 +149,12 @@ def fluids_settle(count):
 
 
 def bound(flows, longest):
-    """Returns the excess that one additional flow causes during the longest RTT, bits."""
+    """Returns the data above the capacity that one additional flow causes during the longest RTT, bits."""
     return (maxnet.overload(flows) * CAPACITY * longest).item()
 
 
 class Newcomer(NamedTuple):
-    """Effect of an additional flow: times, queue in bits, and largest load relative to the capacity, minus 1."""
+    """Effect of an additional flow: times in s, queue in bits, and the overload `largest load/capacity - 1`."""
 
     times: np.ndarray
     queue: np.ndarray
@@ -173,8 +176,8 @@ def given_loads(step=1e-4, gain=0.4, tau=0.1, duration=5.0):
     """Compares the advertised rates of RCP (16) and MaxNet (3) under the same loads.
 
     Returns:
-        The largest relative difference, and the final difference of the logarithms divided by the sum of `x^2/2`. This
-        sum is the first term that the approximation `log(1 + x) = x` omits.
+        The largest relative difference, and the final `log(MaxNet/RCP)/sum(x^2/2)`. The sum is the first term that the
+        approximation `log(1 + x) = x` omits.
     """
     loads = np.random.default_rng(RANDOM + 3).uniform(0.0, 2.0, round(duration / step))
     changes = step * gain / tau * (1 - loads)
@@ -185,7 +188,7 @@ def given_loads(step=1e-4, gain=0.4, tau=0.1, duration=5.0):
 
 
 def closed_loop(begin, step=1e-3, gain=0.4, tau=0.1, flows=10):
-    """Returns the largest difference between the rates of RCP and MaxNet, if ten flows adopt them after an RTT."""
+    """Returns the largest relative difference between the rates of RCP and MaxNet. Flows adopt a rate after an RTT."""
     lag, count = round(tau / step), 5000
     told = np.full((2, count + lag), begin / flows)  # RCP, MaxNet; relative to the capacity
     price = -tau / gain * np.log(begin / flows)

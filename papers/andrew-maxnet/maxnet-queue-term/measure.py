@@ -1,4 +1,4 @@
-"""Response of the router to the queue of a window of twice the bandwidth-delay product."""
+"""Response of the router to a queue. The window of the flow is twice the bandwidth-delay product."""
 
 import math
 

@@ -133,14 +133,15 @@ def operations(packet, state):
 
 
 def printed_load(queue):
-    """Returns the load relative to the capacity by figure 3, y_dt + Q/T0, for a full link with a queue (bytes)."""
+    """Returns `y_dt + Q/T0` of figure 3, the load relative to the capacity, for a full link with this queue in bytes.
+    """
     at = {"y_dt": 0.0, "p": 6.0, "size": GIGABIT * DT, "price": 5.5}
     maxnet_packet(at)
     return (at["y_dt"] + 8 * queue / T0) / (GIGABIT * DT)
 
 
 def signal_bytes(name):
-    """Returns the number of bytes in the fields of a header that may have more than one value."""
+    """Returns the number of header bytes in fields that may have more than one value."""
     header = next(law for law in laws() if law["name"] == name)["header"]
     return sum(field["bytes"] for field in header if "only" not in field)
 
@@ -198,7 +199,7 @@ def encoding():
     errors = [abs(demand(through([rate])) / rate - 1) for rate in RATES]
 
     def step(bits):
-        """Returns the median relative step between rates, for prices with the given number of fraction bits."""
+        """Returns the median relative difference between adjacent rates, for prices with `bits` fraction bits."""
         codes = 2 ** (FRACTION_BITS - bits)
         return float(np.median([demand(coded(code)) / demand(coded(code + codes)) - 1 for code in steps]))
 

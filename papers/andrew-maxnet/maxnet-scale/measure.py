@@ -16,7 +16,7 @@ DT = 0.001  # s
 
 
 def duration(rtt):
-    """Returns the duration of a run. It grows with the round trip, because the settling time of the flow does."""
+    """Returns the duration of a run. The duration and the settling time of the flow grow with the round trip."""
     return 10.0 + 50.0 * rtt
 
 

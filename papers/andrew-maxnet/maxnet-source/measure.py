@@ -50,8 +50,8 @@ def constant(tau):
 
 
 def stepped(tau, every, acks):
-    """Returns the target rate after each ACK, beginning with a rise of the price from 6.0 to 6.01 s, and the coded
-    price.
+    """Returns the target rate after each ACK, and the coded price. At the first ACK, the price rises from 6.0 to 6.01
+    s.
     """
     sender = Sender("maxnet")
     hear(sender, every, 6.0, tau)
@@ -70,7 +70,7 @@ def settle(tau):
 
 
 def time_constant(tau):
-    """Returns the time in which the difference of log-rate and log-demand falls to 1/e."""
+    """Returns the time in which `log(rate/demand)` falls to 1/e of its initial value."""
     every = constant(tau) / 1000
     rates, q = stepped(tau, every, 3000)
     error = np.log(rates / demand(q))
@@ -79,7 +79,8 @@ def time_constant(tau):
 
 
 def clipping(tau, wait):
-    """Returns the overshoot of xi, and True if xi overshoots, for ACKs `wait` round trips apart with the same price."""
+    """Returns the overshoot of xi, and True if xi overshoots. ACKs have equal prices and are `wait` round trips apart.
+    """
     rates, q = stepped(tau, wait * tau, 100)
     on_curve = Sender("maxnet")
     hear(on_curve, 1.0, q, tau)
@@ -89,8 +90,9 @@ def clipping(tau, wait):
 
 
 def average(prices, rtt=0.1):
-    """Returns the receiver's average minus its initial value, 6 s, after each pair of a time (since the first) and a
-    price. The rate of a sender with constant xi shows the average: it is x_max exp(xi - alpha q/tau).
+    """Returns the receiver's average minus its initial value of 6 s, after each element of `prices`. An element is a
+    time since the first element, and a price. The average is computed from the rate of a sender with constant xi, x_max
+    exp(xi - alpha q/tau).
     """
     sender = Sender("maxnet", {"eta": 0.0, "dt_min": "0 s", "max_start": False})
     sender.feedback(0.0, 0, rtt, sender.send(0.0, 0, 40, "syn")[:5] + bytes(3), "syn")

@@ -41,7 +41,7 @@ def measure(figure):
 
 
 def loop():
-    """Verifies eq 11-13: lead and lag by the compensator's phase, dependence on the capacity, and a matched delay."""
+    """Verifies eq 11-13: lead or lag of the compensator's phase, dependence on the capacity, and a matched delay."""
     s, ratio = 1j * np.geomspace(1e-3, 1e3, 200), np.geomspace(0.01, 100, 41)[:, None]
     turned = np.angle(general(s, 1.0, OWN.eta, ratio) / general(s, 1.0, OWN.eta, 1.0))
     lead, lag = (turned > 0).all(axis=1), (turned < 0).all(axis=1)
@@ -83,7 +83,7 @@ def stable():
 
 
 def above(line):
-    """Counts points of the curves of shorter delays that are above the line, or for w < w_low above the axis."""
+    """Returns the number of points above the line, or above the real axis for w < w_low, for shorter delays."""
     delay = line.longest * np.geomspace(1e-6, 1 - 1e-9, 600)[:, None]
     frequency = line.frequency * np.geomspace(1e-2, 1e4, 2000)
     return int((line.room(frequency, delay) < -1e-12 / line.alpha_max).sum())
@@ -119,7 +119,8 @@ def lemma_2():
 
 
 def proposition_2():
-    """Returns the change of alpha_max if the tail is cut at the largest delay (as printed) or at the smallest delay."""
+    """Returns relative changes of alpha_max. The tail is cut at the largest crossing (as printed) or at the smallest.
+    """
     cases = ((OWN, LONGEST), (FIGURE_10, LONGEST_10))
     full = [own.line(longest).alpha_max for own, longest in cases]
     printed = [cut_at_largest(own, longest).alpha_max for own, longest in cases]
@@ -142,7 +143,7 @@ def cut_at_largest(own, longest):
 
 
 def largest_parallel(line):
-    """Returns the largest delay below the longest delay at which the tail crosses the parallel of L through 0."""
+    """Returns the largest delay, up to `line.longest`, at which the tail crosses the parallel of L through 0."""
 
     def beyond(tau):
         return line.compensator.phase(line.frequency * tau, tau) - np.arctan(line.gamma) + np.pi
@@ -153,7 +154,8 @@ def largest_parallel(line):
 
 
 def common_zero(zero):
-    """Returns time constants: of the common zero, of the largest stable zero, and of flows with the common zero."""
+    """Returns the time constants of the common zero, of the largest stable zero, and of two flows with the common zero.
+    """
     largest = brentq(lambda eta: Compensator(eta, OWN.alpha_t).gain(LONGEST) - PAPER.alpha, 0.01, 2.0) / LONGEST
 
     def slowest(tau):
@@ -166,9 +168,7 @@ def common_zero(zero):
 
 @cache
 def step_response(eta, tau):
-    """Returns times after a step of a flow's capacity share from 540 to 940 Mb/s, and the completed fraction of the
-    step.
-    """
+    """Returns times, and the completed fraction of a flow's rise from 540 to 940 Mb/s at each time."""
     law = Parameters(mu=0.94, eta=eta)
     start = Start([540e6], maxnet.price_of([540e6]))
     went = run(Network([[0]], [1e9], [tau], [[tau / 2]]), 250 * tau, step=tau / 12, law=law, start=start)

@@ -10,10 +10,10 @@ SMALL, MIDDLE, LARGE = (0, 500_000), (50_000, 500_000), (500_000, np.inf)  # byt
 FIG20, FIG21 = ([LATER[name] for name in LATER if name.startswith(figure)] for figure in ("fig20", "fig21"))
 
 ALPHA, BETA = 0.1, 1.0
-#: Number of points with few flows per bandwidth-delay product, counted from the smallest: up to 0.3 Gb/s, and up to 0.1
-#: s.
+#: Numbers of points with few flows per bandwidth-delay product. These are the first points of figure 20, up to 0.3
+#: Gb/s, and of figure 21, up to 0.1 s.
 FEW_FLOWS, SHORT_DELAYS = 2, 4
-#: Name of this comparison in the checks.
+#: Name of a comparison in the checks.
 SAME = "processor sharing of the same arrivals"
 
 
@@ -77,7 +77,7 @@ class Sweep:
 
 
 def mean_of(found):
-    """Mean over seeds. If values have a number of flows, the mean has their total."""
+    """Mean over seeds. If the values carry numbers of flows, the mean carries the sum of these numbers."""
     values = list(found)
     flows = sum(value.flows for value in values if isinstance(value, completions.OverFlows))
     return completions.OverFlows(float(np.mean(values)), flows) if flows else float(np.mean(values))
@@ -101,7 +101,7 @@ def to_formula(sweep):
 
 
 def balanced(links, plan, window):
-    """Returns the mean queue divided by the bandwidth-delay product, from the sum of eq 2 over a window. The sum
+    """Returns the mean queue divided by the bandwidth-delay product, computed from eq 2 summed over a window. The sum
     includes the change of the rate, because a run is never fully stationary.
     """
     spare = 1 - queues.utilisation(links, LINK, plan.capacity, window)[0]

@@ -29,7 +29,7 @@ NS2_RENO = {"sack": False, "min_timeout": "10 ms", "timeout_floor": "200 ms"}
 WARM_UP = 0.2
 #: Time without arrivals at the end of a run, as a fraction of the arrival period. Large flows complete in this time.
 DRAIN = 0.5
-#: Names of the link and of the flow entry of every such scenario.
+#: Names of the link and of the flow entry in every scenario with one link.
 LINK, FLOWS = "A->B", "web"
 
 
@@ -231,7 +231,7 @@ LATER: dict[str, Setting] = {
 
 
 def points(figure: Figure, name: str, along: str) -> dict[float, Setting]:
-    """Returns the settings in the tier of a figure, by the attribute ``along`` of their plans."""
+    """Returns the settings in the tier of a figure. The key is the attribute ``along`` of the plan."""
     settings = [setting for key, setting in SETTINGS.items() if key.startswith(name) and setting.runs_in(figure)]
     return {getattr(setting.plan, along): setting for setting in settings}
 

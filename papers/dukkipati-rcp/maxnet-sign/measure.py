@@ -16,7 +16,7 @@ def direction():
 
 
 def loop(sign):
-    """Loop of one flow with a demand that falls with the price, and of a price that integrates sign (y - C)/C."""
+    """Loop of one flow on one link. The demand falls with the price. The price integrates sign (y - C)/C."""
     slope = float(maxnet.steepest(CAPACITY, RTT, LAW))
     return Loop.rational([-sign * slope / CAPACITY], [1, 0], delay=RTT)
 

@@ -19,7 +19,7 @@ PRINTED, QUICK, SEEDS = 200.0, 30.0, 3
 
 
 def run(figure, law, duration):
-    """Returns the completions of all seeds together, each with its time under processor sharing."""
+    """Returns the completions of all seeds in one table. Each row includes the time under processor sharing."""
     edit = groups(duration, LAWS[law], DRAIN * duration)
     results = figure.runs([figure.scenario(edit, seed=seed) for seed in figure.seeds(SEEDS, quick=1)])
     return pl.concat([with_sharing(result.completions) for result in results])

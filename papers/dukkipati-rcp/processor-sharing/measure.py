@@ -22,7 +22,7 @@ def pareto(rng, count, shape=2.5):
 
 
 def sojourn_ratio(sizes, arrivals):
-    """Mean time in a processor-sharing server of rate 1, divided by E[L] / (1 - rho), with the load of the sample."""
+    """Mean time in a processor-sharing server of rate 1, divided by E[L] / (1 - rho). The load rho is the sample's."""
     load = sizes.sum() / arrivals[-1]
     return completion_times(arrivals, sizes, capacity=8).mean() * (1 - load) / sizes.mean()
 

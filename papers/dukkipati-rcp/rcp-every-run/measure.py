@@ -9,7 +9,7 @@ from levelflow.reproduce import Noted
 from levelflow.reproduce.drawing import draw_expected
 from levelflow.theory.queues.sharing import ROUND_TRIPS
 
-#: Runs of the appendix. The text on drops precedes the appendix.
+#: Runs of the appendix. The paper's statement on drops precedes the appendix, and does not cover these runs.
 APPENDIX = ("fig45", "fig46")
 #: Groups with different round trips: scenario; arrival period, s; time without arrivals, s.
 GROUPS, GROUPS_QUICK, GROUPS_DRAIN = "../mixed-rtt-groups/scenario.toml", 30.0, 15.0
@@ -48,7 +48,7 @@ def losses(results):
 
 
 def losses_later(figure, law):
-    """Largest loss rate over the links of each run of figures 17 to 30."""
+    """Largest loss rate of a link, for each run of figures 17 to 30."""
     scenarios = [
         setting.scenarios(figure, law)[0]
         for name, setting in LATER.items()

@@ -13,7 +13,7 @@ from levelflow.theory.queues.sharing import ROUND_TRIPS
 
 SETTING = SETTINGS["fig7"]
 PLAN = SETTING.plan
-SMALL, LARGE = 230, 3600  # packets of the tagged flows
+SMALL, LARGE = 230, 3600  # sizes of the tagged flows, packets
 
 
 def measure(figure):
@@ -83,7 +83,7 @@ def ended(run, by):
 
 
 def carried(run, window):
-    """Utilisation of a link with the same arrivals that transmits whenever there is work."""
+    """Utilisation of a link that has the same arrivals, and transmits whenever it has a backlog."""
     rows = run.completions.sort("start_s")
     starts, work = rows["start_s"].to_numpy(), 8 * rows["bytes"].to_numpy() / PLAN.capacity
     arrived = np.concatenate([[0.0], np.cumsum(work)])
@@ -108,7 +108,8 @@ def share_of_flows(run, window):
 
 
 def tagged(figure):
-    """Completions by law of tagged flows. One flow of each printed size starts per second, under figure 7's load."""
+    """Completion times and rates of tagged flows. One flow of each printed size starts per second at figure 7's load.
+    """
     rcp, tcp, xcp = (
         completions.select(result.completions, window=settled(tag_duration(figure)))
         for result in figure.runs([with_tags(figure, law) for law in LAWS.values()])

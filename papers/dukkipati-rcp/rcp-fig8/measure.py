@@ -36,7 +36,7 @@ def measure(figure):
 
 
 def variance_rank(runs, window):
-    """Laws by the spread of their completion times (standard deviation over mean in a size bin), largest first."""
+    """Laws by their coefficient of variation of completion times among flows of similar size, largest first."""
     spread = {law: completions.fct_cv(run.completions, SIZES, window) for law, run in runs.items()}
     return sorted(spread, key=spread.__getitem__, reverse=True)
 

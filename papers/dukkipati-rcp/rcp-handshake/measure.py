@@ -36,7 +36,7 @@ def rate_at(links, name, when):
 
 
 def fewest_changes(flows, began):
-    """Smallest number of changes of the flow's rate in one of the ten round trips after the first."""
+    """Smallest number of rate changes per round trip, among the ten round trips after the first."""
     window = (began + RTPD, began + 11 * RTPD)
     changes, _ = rates.rate_changes(flows, "x", window)
     return int(np.histogram(changes, bins=10, range=window)[0].min())

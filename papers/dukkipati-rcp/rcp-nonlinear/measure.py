@@ -32,7 +32,7 @@ OTHERS = {
 
 
 def portraits():
-    """Rate divided by C, and queue divided by C d0, by time, pair of gains and start."""
+    """Fluid runs of the phase portraits: rate and queue by time, pair of gains, and start."""
     alpha, beta = (np.array(gains)[:, None] for gains in zip(*PORTRAITS.values(), strict=True))
     gamma, queue = np.array(rcp.STARTS).T
     start = gamma * LINK.capacity, queue * LINK.capacity * LINK.d0
@@ -46,7 +46,7 @@ def farthest(rates, queues):
 
 
 def oscillation(rate, part):
-    """Largest |R N / C - 1| in one tenth of a run. Tenths are counted from the end."""
+    """Largest |R N / C - 1| in one tenth of a run: the last tenth for `part` 1, the one before it for `part` 2."""
     tenth = rate.size // 10
     return float(np.abs(rate[-part * tenth :][:tenth] / rcp.EQUILIBRIUM[0] - 1).max())
 
@@ -80,8 +80,8 @@ def settles(alphas, betas, duration=SLOW):
 
 
 def linear_unchanged(links):
-    """True if the linear model of eq 8 is stable just inside the predicted range (1 %), and unstable just outside, on
-    each link.
+    """True if, on each link, the linear model of eq 8 is stable 1 % inside the predicted range, and unstable 1 %
+    outside.
     """
     low, high = rcp.alpha_range(0.3)
     return all(

@@ -34,7 +34,9 @@ def measure(figure):
 
 
 def step(arrived=0, queue=0, dropped=0, d0=D0, **params):
-    """R after one interval, divided by R before. Sizes are in bytes. One packet is in service besides the queue."""
+    """R after one interval, divided by R before. Sizes are in bytes. The link transmits one more packet, which `queue`
+    excludes.
+    """
     router = Router("rcp", C, {"initial": 0.5, "initial_rtt": f"{d0} s", **params})
     before = router.signal
     router.arrive(arrived)
@@ -53,7 +55,7 @@ def rate_changes_between_intervals():
 
 
 def averages(rtts):
-    """d0 after each packet. The update interval is limited by d0 instead of the parameter."""
+    """d0 after each packet. The interval parameter is longer than d0, so that the update interval is d0."""
     router = Router("rcp", C, {"interval": "100 s", "initial_rtt": f"{D0} s", "gain": GAIN})
     values = []
     for rtt in rtts:

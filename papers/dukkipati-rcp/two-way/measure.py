@@ -28,7 +28,9 @@ class Direction:
         return [completions.afct_ratio_to_ps(rows, C, self.load, window=self.window) for rows in self.finished]
 
     def beside_sharing(self):
-        """Returns the ratios to the formula. A note lists the ratios to processor sharing of the same arrivals."""
+        """Returns ratios to the formula. A note lists ratios to a simulation of processor sharing with the same
+        arrivals.
+        """
         shared = [completions.afct_ratio_to_sharing(rows, C, window=self.window) for rows in self.finished]
         return beside_sharing(Seeds(self.ratios_to_ps()), shared, "all sizes")
 

@@ -34,7 +34,7 @@ def settles(result, link):
 
 
 def marks(result, link):
-    """Returns True if the mean level of a link in the second half is below its bound, and so the link marks."""
+    """Returns True if a link marks: its mean marking level in the second half of the run is below the upper bound."""
     return series.mean(series.link_series(result.links, link, "signal", (HALF, END))[1]) < 0.999 * GAMMA * LINKS[link]
 
 

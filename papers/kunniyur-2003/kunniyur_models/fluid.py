@@ -227,8 +227,8 @@ def run(
         every: Number of integration steps per recorded step.
 
     Raises:
-        FluidError: If a delay to a link is longer than the user's delay, there are foreign loads and delays, or the
-            step is too long for the rates at the end.
+        FluidError: If a delay to a link exceeds the user's delay, foreign loads are combined with delays, or the step
+            is too long for the final rates.
         ParameterError: If a rate, the duration or the step is not allowed.
 
     >>> network = Network.of_routes([[0], [0]], [8.0], Users(), 1.0)
@@ -454,9 +454,9 @@ def _times(matrix: Floats, vector: Floats) -> Floats:
 
 
 def _check_step(step: float, network: Network, rates: Floats, levels: Floats) -> None:
-    """Rejects steps with which Heun's method does not converge to the equilibrium of the equations. Such a step may
-    have a false equilibrium just below a marking level, with Heun's predictor above the level. Therefore the check
-    treats all links as full.
+    """Rejects steps with which Heun's method does not converge to the equilibrium of the equations. With such a step,
+    rates may stay just below a marking level while Heun's predictor is above it. The check therefore treats all links
+    as full.
     """
     jacobian = network.jacobian(rates, np.minimum(levels, network.loads(rates)))
     fastest = float(np.abs(np.linalg.eigvals(jacobian)).max()) if np.isfinite(jacobian).all() else np.inf

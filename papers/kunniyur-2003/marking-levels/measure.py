@@ -44,7 +44,7 @@ def levels_of(network, case):
 
 
 def no_loss(drawn):
-    """Returns the largest load over capacity in random networks: with the levels of equality in (27), and with lower
+    """Returns the largest `load/capacity` in random networks, with the levels for equality in (27) and with lower
     levels.
     """
     networks = random_network(5, 8, seed=4, batch=(drawn,), marks=True)
@@ -58,7 +58,9 @@ def no_loss(drawn):
 
 
 def bound():
-    """Verifies lemma 1: counts the times at which a link carries more in a perturbed network than alone."""
+    """Returns the number of violations of lemma 1: samples in which a link of a perturbed network carries more than
+    alone.
+    """
     networks = random_network(4, 6, seed=5, batch=(20,), exponents=(0.0,), marks=True)
     random = np.random.default_rng(5)
     networks = replace(networks, users=replace(networks.users, kept=1.0, gains=1.0))

@@ -27,7 +27,7 @@ RANDOM_DELAY = 1.5
 LOSS = np.array([0.001, 0.003, 0.01, 0.02])
 TAKEN = 0.1  # fraction of the equilibrium window that a nack removes
 ANSWERS, COPIES = 40_000, 100
-RTT, BITS = 0.1, 8000  # s, and bits, of a packet of Reno
+RTT, BITS = 0.1, 8000  # round trip of Reno, s; its packet size, bits
 WIRES = {"rare": 0.001, "middle": 0.003, "often": 0.01}
 
 

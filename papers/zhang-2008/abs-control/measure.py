@@ -18,7 +18,7 @@ WAYS = ("none", "signed", "absolute")
 
 
 def step():
-    """Change of b_p in an interval whose loss is 5 points above its target."""
+    """Change of b_p in an interval whose loss rate exceeds its target by 0.05."""
     algorithm = BufferAlgorithm("abs", C, {"utilisation": 0, "loss": 0.02})
     before = algorithm.packets
     return algorithm.close(INTERVAL, 93_000, 7_000, 93_000) - before
@@ -71,7 +71,7 @@ def loss_seen(admitted, dropped):
 
 
 def overloaded():
-    """A link with twice its rate as load, and a buffer that follows only u, by eq 163."""
+    """A link with a load of twice its capacity. Its buffer follows only u, by eq 163."""
     words = {"utilisation": 0.99, "loss": 0, "damping": "none", "initial": "5000 packets"}
     return single_bottleneck(C / 1e6, {"abs": words}, 100, "200 ms").flow("x", {"cbr": {"rate": "20 Mb/s"}}, "A", "B")
 
@@ -128,9 +128,9 @@ def additions(result):
 
 
 def operations():
-    """Arithmetic and comparisons of eq. 162, 164, 165, 170, 171 and the two measurements in an interval.
+    """Number of operations and comparisons per interval, for eq. 162, 164, 165, 170, 171 and the two measurements.
 
-    They are counted in a transcription. Its result must equal that of the engine's algorithm.
+    Operations are counted in a transcription, whose result must equal the result of the engine's algorithm.
     """
     n = [Counted(x) for x in (228_000, 12_000, 0.9, GAIN, GAIN, 100, 100, 0.98, 0.02, INTERVAL, C / 8, 1.0)]
     s1, s2, before, gain_u, gain_p, b_u, b_p, u_target, p_target, time, capacity, step = n
@@ -150,7 +150,8 @@ def operations():
 
 
 def comes_to_rest(part):
-    """True if ADT converges on a plant. Its gain is this part of the largest gain at the steepest point."""
+    """True if ADT converges on a plant. Its gain is `part` times the largest stable gain at the plant's steepest point.
+    """
     plant = Plant(lambda b: 1 - 0.5 * np.exp(-b / 40))
     steepest = 0.5 / 40
     target = 1 - 0.5 * np.exp(-1 / 40)  # where b is 1, at the steepest end of the curve
@@ -163,7 +164,7 @@ def comes_to_rest(part):
 
 
 def same_as_undamped(steps=500):
-    """Compares ADT with K = I_u T and eq. 163. The result is a text."""
+    """Compares ADT, with K = I_u T, with eq. 163. Returns the result as text."""
     rng = np.random.default_rng(2)
     adt = BufferAlgorithm("adt", C, {"utilisation": 0.9, "gain": GAIN * INTERVAL})
     abs_u = BufferAlgorithm("abs", C, {"utilisation": 0.9, "loss": 0, "damping": "none"})

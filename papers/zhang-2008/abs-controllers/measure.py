@@ -42,7 +42,7 @@ def quotient(error, gain, step=1.0):
 
 
 def gradients(draws=100):
-    """Compares eq 171 and eq 169 with the derivatives of F, the output for another target minus the output itself."""
+    """Compares eq 171 and eq 169 with derivatives of F. F is the output for another target minus the actual output."""
     rng = np.random.default_rng(1)
     p, p_after, p_target, u, u_before, u_after, u_target = rng.uniform(0, 1, (7, draws))
     b = rng.uniform(1, 1000, draws)
@@ -70,7 +70,7 @@ def gradients(draws=100):
 
 
 def gain_stays_positive():
-    """True, per gain, if the gain stays above 0 while the utilisation is above its target and the loss below."""
+    """True, per gain, if the gain stays above 0 while utilisation is above its target and loss is below its target."""
     settings = Settings(utilisation=0.7, loss=0.05, damping="none", training="percent", gain=100.0)
     went = run(settings, Plant(), 1000.0, 1000)
     return [bool((gains > 0).all()) for gains in (went.gains_u, went.gains_p)]

@@ -27,7 +27,8 @@ def network(targets, training="none", algorithm="abs", end=END, seed=1, **words)
 
 
 def runs(figure, seed):
-    """Results of a seed by case: as printed, trained, with other damping, in logarithms, and with the other T."""
+    """Results of a seed by targets: as printed, trained, with absolute damping, in logarithms, and with T of VII.3.1.
+    """
     ways = ({}, {"training": "percent"}, {"damping": "absolute"}, {"algorithm": "abs_log"})
     networks = [network(targets, seed=seed, **way) for targets in TARGETS.values() for way in ways]
     slow = [network(targets, end=SLOW_END, seed=seed, interval=SLOW) for targets in TARGETS.values()]
@@ -113,7 +114,7 @@ def late(slow):
 
 
 def trained(name, plain, result):
-    """Metrics with training. The settling time is divided by that without training, or by the duration of the run."""
+    """Metrics with training. The settling time is relative to a run without training (a), or to the duration (b)."""
     return {
         "buffer_cv": utilisation.variation(result.links, LINK, LAST),
         "settling_time_ratio": float(settling(result) / (settling(plain) if name == "a" else END)),

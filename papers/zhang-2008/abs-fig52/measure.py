@@ -8,7 +8,8 @@ from zhang_models.linux import OBJECT, SESSION
 
 LINKS = {"A->B": 50e6, "B->C": 20e6}
 TARGETS = {"A->B": (0.95, 0.01), "B->C": (0.75, 0.05)}
-#: Fixed buffer with which a link reaches its target utilisation while the algorithm sizes the other link, packets.
+#: Fixed buffer of each link, packets. The link then reaches its target utilisation while the algorithm sizes the buffer
+#: of the other link.
 SMALL = {"A->B": 30, "B->C": 5}
 SETS = {"one": ("A", "B", 1), "two": ("B", "C", 1), "both": ("A", "C", 2)}
 

@@ -61,7 +61,7 @@ def poisson(figure, load, places):
 
 
 def forgets(capacity, steps=2000):
-    """Theorem 18: largest final distance of laws from small or large windows, and from an empty or a full queue."""
+    """Theorem 18: largest distance between the final distributions of chains with different initial states."""
     apart = []
     for buffer in (0, 4, 16):
         moves = matrix(Windows(2, capacity, buffer, largest=12))

@@ -25,7 +25,7 @@ def room(flows):
 
 
 def ordering():
-    """Verifies that eq 10 grows with the flows and the small-buffer rules shrink, on a link of constant RTT."""
+    """Verifies that, at constant RTT, eq 10 grows with the number of flows and the small-buffer rules shrink."""
     flows = np.arange(1, 1025)
     steps = [
         np.diff(rule) for rule in (bscl_loss(400.0, flows, TARGET), stanford(400.0, flows), avrachenkov(400.0, flows))
@@ -34,7 +34,9 @@ def ordering():
 
 
 def growth():
-    """Describes the growth of the buffer with many flows: linear if each doubling of the flows doubles it, to 1 %."""
+    """Describes the growth of the buffer with many flows. If it is linear, twice the flows need twice the buffer,
+    within 1 %.
+    """
     flows = 2.0 ** np.arange(14, 21)
     doubled = bscl(400.0, flows[1:], TARGET) / bscl(400.0, flows[:-1], TARGET)
     return "linear in N" if (np.abs(doubled / 2 - 1) < 0.01).all() else "other"

@@ -6,7 +6,7 @@ from levelflow.topology.bottleneck import LINK
 from zhang_models.buffer_rows import REM_BUFFERS, REM_CAPACITY, REM_SECONDS, REM_VARIANTS, rem
 from zhang_models.linux import marking
 
-#: Alternatives to our choices for values that the text does not state, for Reno with 10 packets of buffer.
+#: Alternative values of parameters that the text does not state, for Reno with a buffer of 10 packets.
 OTHERWISE = {
     "with an answer to each packet": {"law": marking({"newreno": {}})},
     "with round trips of 80 to 120 ms": {"rtt": {"uniform": ["80 ms", "120 ms"]}},

@@ -20,7 +20,8 @@ def rows(figure, table):
 
 
 def tables(figure):
-    """Tables II and III: lines by name, per row. The key of a row is its number of flows or its capacity."""
+    """Tables II and III: results by row, then by buffer rule or algorithm. A row's key is its flow count or capacity.
+    """
     if not hasattr(figure, "tables"):
         seeds = figure.seeds(5 if figure.full else 1)
         names = (*NAMES, BEST) if figure.full else NAMES
@@ -46,7 +47,7 @@ def means(table, name, keys, what):
 
 
 def remark(table, name, keys, what="buffer", unit="packets", scale=1.0):
-    """Describes the means of some lines."""
+    """Describes the mean results of one buffer rule or algorithm in some rows."""
     values = (f"{scale * value:.3g}" for value in means(table, name, keys, what))
     return f"{name}: {', '.join(values)} {unit}"
 
@@ -57,7 +58,7 @@ def rules(count, capacity):
 
 
 def mean_of_ratios(figure, row):
-    """The unweighted mean of the loss per interval, which ABS as printed regulates. One share per seed."""
+    """Unweighted mean of the loss rates of intervals, which ABS as printed regulates. One mean per seed."""
     _, algorithms = buffer_rows.ways()
     network = buffer_rows.network(row, row.algorithms)
     scenarios = [

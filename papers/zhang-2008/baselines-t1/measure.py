@@ -1,4 +1,4 @@
-"""Measures RCP and EMKC on T1: a path of 220 ms that one of 2020 ms joins."""
+"""Measures RCP and EMKC on T1: a flow with a round trip of 220 ms, and a second flow with 2020 ms."""
 
 from levelflow.measure import queues, rates, series
 from levelflow.reproduce.drawing import draw_expected, draw_rates

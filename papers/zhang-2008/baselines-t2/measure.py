@@ -1,4 +1,4 @@
-"""Measures RCP, XCP and EMKC on T2: 99 paths of 220 ms and one of 2020 ms."""
+"""Measures RCP, XCP and EMKC on T2: 99 flows with a round trip of 220 ms, and one flow with 2020 ms."""
 
 from levelflow.measure import rates, series
 from levelflow.reproduce.drawing import draw_expected
@@ -9,7 +9,7 @@ ALL = [*FAST, "x100"]
 JOIN, RCP_END, EMKC_END = 5.0, 150.0, 300.0  # s
 SHARE = 0.1e6  # bit/s
 EMKC_SHARES = {0.2: 0.5e6, 0.02: 0.14e6}  # by alpha in Mb/s: C/N + alpha/beta, bit/s
-PACKETS = {0.2: "200 B", 0.02: "56 B"}  # by alpha in Mb/s: a flow sends equally many packets per interval
+PACKETS = {0.2: "200 B", 0.02: "56 B"}  # by alpha in Mb/s, for equally many packets per interval
 
 
 def scenario(figure, law, packet="200 B", **params):
@@ -30,7 +30,8 @@ def stable(result, share):
 
 
 def sent(result, flow, window):
-    """Mean sending rate in each 100 ms, bit/s. Instantaneous samples would be in step with the routers' intervals."""
+    """Mean sending rate in each 100 ms, bit/s. Instantaneous samples would be synchronous with the routers' intervals.
+    """
     return series.flow_series(result.flows, flow, "sending_rate_bps", window)
 
 

@@ -12,7 +12,7 @@ LAWS = ("rcp", "emkc", "emkc-avq")
 
 
 def steady(flows, end):
-    """Rate of x1 alone, and of the flow among all four that is furthest from their mean, Mb/s."""
+    """Two rates, Mb/s: of x1 alone, and of the flow that is furthest from the mean of all four flows."""
     together = [rates.steady_rate(flows, x, LAST, end) / 1e6 for x in FLOWS]
     mean = sum(together) / len(together)
     return [rates.steady_rate(flows, "x1", 0.0, ALONE) / 1e6, max(together, key=lambda rate: abs(rate - mean))]

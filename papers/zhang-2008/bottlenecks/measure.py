@@ -50,7 +50,7 @@ def definition_6(count):
 
 
 def at_rest(count):
-    """Assignments at equilibrium of EMKC by the largest price, and assignments by a common order of links."""
+    """Yields assignments by the largest price at EMKC's equilibrium, and assignments by a common order of links."""
     for random, routes, capacities in networks(count):
         ratio = 10 ** random.uniform(-2, 1)
         resting = emkc.equilibrium(routes, capacities, alpha_over_beta=ratio)
@@ -68,7 +68,7 @@ def lemmas_17_and_18(count):
 
 
 def theorem_14(count, flows=12, links=5):
-    """Theorem 14: a network has the spectrum of its links. If the links are stable, it is stable under any delays."""
+    """Theorem 14: a network has the spectra of its links. If all links are stable, it is stable under any delays."""
     same, agree, apart, wanted = [], [], [], {True: count // 2, False: count // 2}  # half stable and half unstable
     random = np.random.default_rng(RANDOM)
     while len(agree) < count:
@@ -129,7 +129,8 @@ PERIOD = 6.0
 
 
 def looks(went):
-    """Times at which the first flow reads the prices, s, and the assignments. The second reads half a period later."""
+    """Times at which the first flow reads prices, s, and assignments. The second flow reads prices half a period later.
+    """
     first = np.arange(PERIOD / 4, went.times[-1] - PERIOD / 2, PERIOD)
     seen = [
         [went.states[np.searchsorted(went.times, time)] for time in (moment, moment + PERIOD / 2)] for moment in first
@@ -160,7 +161,7 @@ def corollary_7():
 
 
 def settled(count, **words):
-    """Number of steps of each network to equilibrium, or -1 without one, and the largest relative error of a rate."""
+    """Per network, number of steps to equilibrium (-1 if not reached), and the largest relative error of a rate."""
     found = []
     for random, routes, targets in networks(count):
         result = jetmax_choice.settle(routes, targets, 10 ** random.uniform(-3, 2, FLOWS), **words)

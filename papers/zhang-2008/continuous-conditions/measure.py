@@ -17,7 +17,7 @@ DIES_OUT = 0.1  # largest fraction of a deviation that may remain at the end of 
 
 
 def critical_gain():
-    """Gain at which `x' = -k x(t-1)` neither grows nor decays: from the amplitudes of two waves, and by Nyquist."""
+    """Gains at which `x' = -k x(t-1)` neither grows nor decays, by the amplitudes of two waves and by Nyquist."""
     gains = np.linspace(1.55, 1.59, 21)
     run = integrate(lambda _t, _x, past: -gains * past(1.0), np.ones(gains.size), 160.0, step=0.02, longest=1.0)
     early, late = (np.abs(run.states[(run.times >= a) & (run.times < a + 40)]).max(axis=0) for a in (40, 120))

@@ -30,7 +30,9 @@ def seen_by_router(x, forward):
 
 
 def structures(draws=20):
-    """True if eq 31 holds for round-trip delays, and at the router for directional ones, but not for arbitrary ones."""
+    """True if eq 31 holds for round-trip delays, holds at the router for directional delays, and fails for other
+    delays.
+    """
     rng = np.random.default_rng(RANDOM)
     holds = []
     for flows in range(2, 2 + draws):

@@ -1,4 +1,4 @@
-"""Measures figure 2: a stream whose sender observes neither its queue nor its capacity."""
+"""Measures figure 2: a stream whose sender observes neither the queue nor the capacity of the link."""
 
 import numpy as np
 

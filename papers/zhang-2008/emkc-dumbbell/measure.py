@@ -1,4 +1,4 @@
-"""Measures EMKC over one bottleneck: RTTs from 10 ms to 1 s, and senders behind routers with their own intervals."""
+"""Measures EMKC over one bottleneck: RTTs from 10 ms to 1 s, and senders behind routers with different intervals."""
 
 import itertools
 import math

@@ -34,7 +34,7 @@ def users(capacity):
 
 
 def ratio(capacity, flows, alpha=ALPHA, eps=1e-9):
-    """Steps of EMKC divided by steps of AIMD. ``eps`` is so small that whole steps hardly round the ratio."""
+    """Steps of EMKC divided by steps of AIMD. With this ``eps``, rounding to whole steps hardly changes the ratio."""
     return steps(by_emkc, capacity, flows, eps, alpha) / steps(by_aimd, capacity, flows, eps, alpha)
 
 

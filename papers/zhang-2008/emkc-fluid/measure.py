@@ -37,7 +37,7 @@ def law():
 
 
 def local():
-    """Theorem 9: finds the fixed point, and whether a small deviation disappears only for beta below 2."""
+    """Theorem 9: finds the fixed point, and verifies that small deviations disappear only for beta below 2."""
     rng = np.random.default_rng(RANDOM)
     capacity, flows, alpha = 10.0, 4, 2.0
     routes = [[0]] * flows
@@ -93,7 +93,7 @@ def globally():
 
 def efficiency():
     """Lemma 16: verifies that each delay multiplies the deviation of the aggregate by 1 - beta."""
-    capacity, alpha, betas = 8.0, 1.0, (0.5, 0.9, 1.0, 1.5)  # whole, so that beta = 1 reaches its fixed point exactly
+    capacity, alpha, betas = 8.0, 1.0, (0.5, 0.9, 1.0, 1.5)  # whole numbers: beta = 1 reaches its fixed point exactly
     deviations = {}
     for beta in betas:
         total = one_link([1.0, 3.0], capacity, (alpha, beta), steps=12).sum(axis=1)

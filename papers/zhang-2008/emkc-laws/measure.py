@@ -29,7 +29,8 @@ def header_round_trips():
 
 
 def feedback_ages(intervals=5, packets=10):
-    """Smallest and largest age of the feedback in packets, in intervals. Packets are spread over each interval."""
+    """Smallest and largest age of the feedback that packets carry, in intervals. Packets are spread over each interval.
+    """
     router, ages = loaded(C, C, 1), []
     for n in range(1, intervals):
         for k in range(packets):
@@ -40,7 +41,7 @@ def feedback_ages(intervals=5, packets=10):
 
 
 def additions_per_packet():
-    """Growth of an interval's counter by one more packet, in packet sizes, after 1, 2 and 100 packets."""
+    """Increase of an interval's byte counter by one packet after 1, 2 and 100 packets, divided by the packet size."""
 
     def counted(packets):
         router = Router("emkc", C)

@@ -50,7 +50,9 @@ def naive(result):
 
 
 def oscillation(result):
-    """First and last time in the fourth phase at which x1 is more than 10 % off, s. Infinite if the phase ends so."""
+    """First and last time in phase 4 at which x1 is over 10 % from its fixed point, s. Infinite if x1 stays away from
+    it.
+    """
     t, rate = rates.rate_series(result.flows, "x1", phase(3))
     wild = t[abs(rate / 1e6 / X1[3] - 1) > 0.1]
     if not wild.size:

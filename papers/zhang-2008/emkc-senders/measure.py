@@ -25,7 +25,7 @@ def transient(result):
 
 
 def reference_error(intervals=40):
-    """Largest relative distance of the sender's reference rate (eq 124) from the rate that the router has counted."""
+    """Largest relative difference between the sender's reference rate (eq 124) and the rate measured by the router."""
     capacity, delta, size = 10e6, 0.05, 200
     params = {"alpha": "100 kb/s", "beta": 0.9}
     router, sender = Router("emkc", capacity), Sender("emkc", params, packet_bytes=size)

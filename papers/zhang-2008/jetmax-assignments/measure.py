@@ -27,7 +27,7 @@ EXAMPLE = assign([[0, 1], [1], [1, 2], [2]], BOTTLENECKS)
 
 
 def acyclic_by_max_min(draws=40):
-    """True if the graph has no cycle for all routes over three links that have these bottlenecks at max-min rates."""
+    """True if no graph has a cycle, among all routes over three links with the given bottlenecks at max-min rates."""
     random = np.random.default_rng(RANDOM)
     ways = [[way for n in (1, 2, 3) for way in combinations(range(3), n) if b in way] for b in BOTTLENECKS]
     wanted, found = [[b] for b in BOTTLENECKS], []

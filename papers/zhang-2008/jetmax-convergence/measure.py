@@ -41,7 +41,7 @@ def crossed(figure):
 
 
 def one_link(figure, capacity):
-    """The scenario at a capacity, for several phases of the router. The longest runs have one in the quick tier."""
+    """Scenarios for several phases of the router's interval. In the quick tier, the longest runs have one phase."""
     phases = 1 if capacity > 1e9 and not figure.full else 5
     changes = {"link.1.capacity": f"{capacity:.0f} b/s"}
     if capacity == CAPACITIES[0]:

@@ -9,7 +9,9 @@ RTT = 2.0  # round-trip time of x1 and x3, s
 
 
 def phases(flows):
-    """Steady rates in Mb/s: x1 alone, x1 and x2, x3 with both, all four. Of equal flows, the furthest from 10 Mb/s."""
+    """Steady rates of four phases, Mb/s: x1 alone; x1 or x2; x3; any flow of all four. In the second and fourth phase,
+    the rate furthest from 10 Mb/s is returned.
+    """
     rate = {
         (flow, start): rates.steady_rate(flows, flow, start, end) / 1e6
         for flow, (start, end) in [("x1", (0.0, 30.0)), *SHARED.items(), ("x3", (60.0, 90.0)), *ALL.items()]

@@ -8,7 +8,7 @@ END = 260.0
 RTT = 0.1  # round-trip time of the long flow, s
 LONELY = (230.0, END)  # s, after all mice have left
 SETTLED = (5.0, END)  # s; earlier ACKs name the first router, which has no measurement yet
-LOSS = {  # 10 % before each router, and half of the ACKs
+LOSS = {  # 10 % of the data before each router, half of the ACKs
     "link.access1.loss": 0.1,
     "link.access1.reverse": {"loss": 0.5},
     "link.access2.loss": 0.1,

@@ -18,7 +18,9 @@ def by_rtt(full):
 
 
 def after(rtt):
-    """Start of the observation, s. The start-up takes three round trips and six more steps of at least one each."""
+    """Start of the observation, s. The start-up takes three round trips, and then six steps of at least one round trip
+    each.
+    """
     return max(DISCARD, 12 * rtt)
 
 

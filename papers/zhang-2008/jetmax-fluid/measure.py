@@ -26,7 +26,7 @@ def steps_until(ok):
 
 
 def resting():
-    """Lemma 19 on a link that a flow with another bottleneck crosses: (gamma C - u) / N each, gamma C in total."""
+    """Lemma 19, with an unresponsive flow: the other flows get (gamma C - u) / N each, and the load is gamma C."""
     capacity, gamma, unresponsive = 1e7, 0.95, 2e6
     network = paths([[0], [0], [0], [0, 1]], 2, [3, 1, 2, 4], [[1, 0], [0, 0], [1, 0], [2, 1]])
     targets = [gamma * capacity, unresponsive]
@@ -99,7 +99,7 @@ def fairness():
 
 
 def loss():
-    """Eq 151-152: a router counts N from arrivals, so the mean survival inflates the equilibrium rate."""
+    """Eq 151-152: a router computes N from arriving packets, so losses before the router increase equilibrium rates."""
     capacity, gamma, unresponsive, survival = 1e10, 0.95, 1e9, np.array([0.9, 0.8, 0.7])
     target = gamma * capacity - unresponsive
     network = paths([[0], [0], [0], [0, 1]], 2, [3, 1, 2, 4], [[1, 0], [0, 0], [1, 0], [2, 1]])

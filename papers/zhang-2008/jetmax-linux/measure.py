@@ -90,7 +90,7 @@ def in_mbps(flows):
 
 
 def routers(flows):
-    """Routers that x1 selects as its bottleneck, in this order. A router is the begin of a link."""
+    """Routers that x1 selects as its bottleneck, in this order. A router is named after the first node of its link."""
     return [link.split("->")[0] for link in rates.bottleneck_sequence(flows, "x1", RTT)]
 
 

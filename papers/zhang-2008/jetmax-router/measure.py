@@ -229,7 +229,8 @@ def membership():
 
 
 def names_its_tightest(rng, band, zero):
-    """True if a random path names its largest price, or the smallest share among zeros if this price counts as zero.
+    """True if packets on a random path select the router with the largest price. If the largest price counts as zero,
+    they must select the smallest share among prices that count as zero.
 
     The law treats prices up to `band` as zero, and the rule those up to `zero`.
     """

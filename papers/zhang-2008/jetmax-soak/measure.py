@@ -51,7 +51,7 @@ def _walk(draw, pairs):
 
 
 def shares(scenario):
-    """Max-min fair rate of every flow, bit/s, and the links that carry data with their capacities, bit/s."""
+    """Max-min fair rate of each flow, and capacity of each link that carries data, bit/s."""
     resolved = scenario.resolve()
     links = {link["name"]: link["target_bps"] for link in resolved["links"]}
     index = {name: number for number, name in enumerate(links)}

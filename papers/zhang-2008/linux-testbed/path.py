@@ -1,6 +1,6 @@
 """Measures a JetMax router between two namespaces: `path.py LEVELFLOW_NET` prints the measurements as JSON.
 
-The three namespaces have no names. So they disappear when this process ends, even after an error or a signal.
+The three namespaces have no names. They therefore disappear with this process, even after an error or a signal.
 """
 
 import contextlib
@@ -19,8 +19,8 @@ NEWNET = 0x40000000
 UDP_SEGMENT, UDP_GRO, RCVBUFFORCE = 103, 104, 33
 HERE, THERE = "10.77.1.1", "10.77.2.1"
 TURNS, TICKING, INTERVAL = 5, "500 ms", "5 ms"
-#: Payload and number of the packets per send, cut as by a network card. They have 1500 B each on the wire, 44 per 64
-#: kB.
+#: Payload of a packet, bytes, and number of packets per send. One send passes 64 kB, which are cut into packets as by a
+#: network card. A packet has 1500 B on the wire.
 SEGMENT, SEGMENTS = 1458, 44
 SENDING, LOST = 2.0, 0.5  # s; an ACK that takes longer is lost
 LIBC = ctypes.CDLL(None, use_errno=True)

@@ -76,8 +76,8 @@ def iteration_returns(rng, kind, ratio, delays, system):
 def systems():
     """Yields random systems at least 1 % away from the bounds: the condition, and the stability under several delays.
 
-    The first delays are one step for all flows. Among systems 10 % away, the equations of the first ones are iterated,
-    too.
+    The first draw of delays is one step for all flows. The equations of the first systems that are at least 10 % away
+    from the bounds are also iterated.
     """
     rng, iterated = np.random.default_rng(RANDOM), 0
     while True:
@@ -97,9 +97,9 @@ def systems():
 
 
 def corollary_3(found):
-    """Shares of delays, and of systems under all of their delays, that are stable if and only if the condition holds.
+    """Agreement of the condition with stability: fraction of draws of delays, and fraction of systems under all draws.
 
-    The share of delays omits the first delays of each system, which are equal.
+    The first fraction omits the first draw of each system, whose delays are equal.
     """
     single = [verdict == condition.holds for condition, stable in found for verdict in stable[1:]]
     enough = np.mean([all(stable) for condition, stable in found if condition.holds])

@@ -19,7 +19,7 @@ LINK = 1000.0  # kb/s
 
 
 def slope(times, values):
-    """Slope of a straight line through the logarithms of both."""
+    """Slope of a straight line through the points `(log time, log value)`."""
     return np.polyfit(np.log(times), np.log(values), 1)[0]
 
 
@@ -148,7 +148,7 @@ def measure(figure):
 
 
 def follows(law):
-    """Slope of late losses by the equation of TFRC."""
+    """Growth exponent of late losses under the equation of TFRC."""
     went = integrate_excess(law, 100.0, step=0.01, every=100)
     late = went.times >= 10
     return slope(went.times[late], went.states[late, -1])

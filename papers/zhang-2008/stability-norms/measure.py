@@ -77,7 +77,7 @@ def dies_out(rng, drawn, bounds, longest=8, steps=2000):
 
 
 def symmetric(rng, every):
-    """Theorem 1: the largest root of `every` matrices of all sizes together, with 50 draws of delays each."""
+    """Theorem 1: the largest modulus of a root. `every` matrices of several sizes have 50 draws of delays each."""
     largest = []
     for size, part in zip(SIZES, np.array_split(np.arange(every), len(SIZES)), strict=True):
         count = part.size
@@ -93,7 +93,7 @@ def norm_2(batch):
 
 
 def monotonic(rng, each):
-    """Theorem 2: counterexamples for four norms. Per norm, True if rho(A) is below it."""
+    """Theorem 2: number of counterexamples for four norms, and True if rho(A) never exceeds a norm."""
     count, below = 0, []
     for order in (1, 2, np.inf, "weighted"):
         for size in SIZES:
@@ -111,7 +111,7 @@ def monotonic(rng, each):
 
 
 def induced(rng, count=200, steps=3000):
-    """Theorem 3: the largest ||W A x|| / ||W x|| by power iteration is ||W A W^-1||_2."""
+    """Theorem 3: True if power iteration finds ||W A W^-1||_2 as the largest ||W A x|| / ||W x||."""
     sizes = rng.integers(2, 7, count)
     drawn, pulls, x = [], np.zeros((count, 6, 6)), np.zeros((count, 6, 1))
     for size, pull, start in zip(sizes, pulls, x, strict=True):

@@ -70,7 +70,7 @@ def rates(result):
 
 
 def unfairness(x):
-    """Median of the larger divided by the smaller rate in the last nine tenths of the run, at times with traffic."""
+    """Median of `larger rate/smaller rate` in the last nine tenths of the run. Times without traffic are omitted."""
     x = x[:, x.shape[1] // 10 :]
     x = x[:, x.max(axis=0) > 0]
     with np.errstate(divide="ignore"):
@@ -103,7 +103,7 @@ def steady(result, start, end):
 
 
 def seconds(result):
-    """Times and rates of bins of 1 s."""
+    """End times of consecutive seconds, and the mean rate in each second."""
     t, rate = sent(result, "x1", (0, 100))
     return t.reshape(-1, 10)[:, -1], rate.reshape(-1, 10).mean(axis=1)
 

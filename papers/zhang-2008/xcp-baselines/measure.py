@@ -48,7 +48,7 @@ def oscillates_for(flows):
 
 
 def change(result, link, own, other):
-    """Change of a flow's rate by a link in an interval, bit/s. Equations are in section 3.5 of the XCP paper."""
+    """Change of a flow's rate that a link signals per interval, bit/s. Equations: section 3.5 of the XCP paper."""
     window = (JOINED, T4_END)
     sharing = [x for x in (own, other) if x]
     delay = sum(np.nan_to_num(series.flow_series(result.flows, x, "rtt_s", window)[1]) for x in sharing) / len(sharing)
@@ -61,7 +61,7 @@ def change(result, link, own, other):
 
 
 def switches(result, flow):
-    """Changes per minute of the link that grants a flow less."""
+    """Number of times per minute that the link with the smaller grant for a flow changes."""
     first, second, other = CROSSED[flow]
     tighter = change(result, first, flow, other) < change(result, second, flow, None)
     return float(60.0 * np.count_nonzero(np.diff(tighter)) / (T4_END - JOINED))

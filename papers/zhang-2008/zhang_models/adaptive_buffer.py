@@ -10,11 +10,14 @@ Every `T` seconds the router measures the loss rate `p` and the utilisation `u`,
 
 All functions accept numbers and, element by element, arrays. `p` and `u` are fractions.
 
-The text is doubtful in three places. - Eq. 164 does not regulate: any buffer with a constant `u` is an equilibrium.
-Below the target, a falling `u` shrinks the buffer. Noise of variance `s^2` in `u` moves the buffer by `-I_u T s^2` per
-step, because `E (w_n - w_{n-1}) w_n = s^2`. `damping="absolute"` uses `|u - u_before|`. - Eq. 169, the gradient of eq.
-170, lacks the factor `u - u_before` that follows from eq. 164. `gradient="full"` includes this factor. - Training
-descends on the error instead of its square. The error has no minimum, so gains have a lower bound.
+Three statements of the text are doubtful:
+
+- Eq. 164 does not regulate: any buffer with a constant `u` is an equilibrium. Below the target, a falling `u` shrinks
+  the buffer. Noise of variance `s^2` in `u` moves the buffer by `-I_u T s^2` per step, because
+  `E (w_n - w_{n-1}) w_n = s^2`. `damping="absolute"` uses `|u - u_before|`.
+- Eq. 169, the gradient of eq. 170, lacks the factor `u - u_before` that follows from eq. 164. `gradient="full"`
+  includes this factor.
+- Training descends on the error instead of its square. The error has no minimum, so gains have a lower bound.
 """
 
 from __future__ import annotations
@@ -142,10 +145,9 @@ class Settings:
         gain: initial `I_u` and `I_p`, packets/s.
         damping: damping of the utilisation controller.
         training: training of the gains, with `p` and `u` as fractions or in per cent. With fractions, a step changes a
-            gain by at most `T`, which is negligible compared with 3000.
-        gradient: gradient used in training.
-        step: step size of training, gamma.
-        largest: upper limit on buffers, packets. The lower limit is 1. Both `b_u` and `b_p` are clipped to this range.
+            gain by at most `T`, which is negligible compared with the initial gain of 3000. gradient: gradient used in
+        training. step: step size of training, gamma. largest: upper limit on buffers, packets. The lower limit is 1.
+        Both `b_u` and `b_p` are clipped to this range.
 
     Raises:
         ParameterError: if there is no target, or a number or word is not allowed.

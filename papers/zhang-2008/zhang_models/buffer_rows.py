@@ -1,6 +1,6 @@
 """Rows and buffer-sizing algorithms of tables I, II and III of Zhang 2008, chapter VII.
 
-The text lacks the values of these tables; `python -m experiments.buffer_tables` prints our values. The entries
+The text lacks the values of these tables; `python -m experiments.buffer_tables` prints our values. The results
 abs-table1-b100 to abs-table3 use the same runs to check the statements of the text about the tables.
 """
 
@@ -25,8 +25,7 @@ TARGETS = Targets(0.98, 0.02)
 FLOWS, CAPACITY = 16, 10
 #: Duration of runs with a fixed buffer, and of runs with a buffer-sizing algorithm, which first has to converge, s.
 SECONDS = (400, 1000)
-#: Number of flows from which runs are longer, because queueing extends round trips to up to 10 s. The longer durations,
-#: s.
+#: Number of flows from which runs are longer, and their durations, s. Queueing then extends round trips to up to 10 s.
 CROWD, CROWD_SECONDS = 256, (2000, 4000)
 #: Durations of table III, s: on slow links, and on links of at least `FAST` Mb/s.
 SLOW_SECONDS, FAST, FAST_SECONDS = (200, 400), 64, (100, 300)
