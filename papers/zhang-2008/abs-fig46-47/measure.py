@@ -114,7 +114,7 @@ def late(slow):
 
 
 def trained(name, plain, result):
-    """Metrics with training. The settling time is relative to a run without training (a), or to the duration (b)."""
+    """Metrics with training. The settling time is divided by that without training for targets a, or by END for b."""
     return {
         "buffer_cv": utilisation.variation(result.links, LINK, LAST),
         "settling_time_ratio": float(settling(result) / (settling(plain) if name == "a" else END)),

@@ -68,7 +68,9 @@ def lemmas_17_and_18(count):
 
 
 def theorem_14(count, flows=12, links=5):
-    """Theorem 14: a network has the spectra of its links. If all links are stable, it is stable under any delays."""
+    """Theorem 14: the spectrum of a network is the union of its links' spectra. Stable links make it stable under
+    delay.
+    """
     same, agree, apart, wanted = [], [], [], {True: count // 2, False: count // 2}  # half stable and half unstable
     random = np.random.default_rng(RANDOM)
     while len(agree) < count:

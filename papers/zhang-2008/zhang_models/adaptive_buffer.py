@@ -145,9 +145,10 @@ class Settings:
         gain: initial `I_u` and `I_p`, packets/s.
         damping: damping of the utilisation controller.
         training: training of the gains, with `p` and `u` as fractions or in per cent. With fractions, a step changes a
-            gain by at most `T`, which is negligible compared with the initial gain of 3000. gradient: gradient used in
-        training. step: step size of training, gamma. largest: upper limit on buffers, packets. The lower limit is 1.
-        Both `b_u` and `b_p` are clipped to this range.
+            gain by at most `T`, which is negligible compared with the initial gain of 3000.
+        gradient: gradient used in training.
+        step: step size of training, gamma.
+        largest: upper limit on buffers, packets. The lower limit is 1. Both `b_u` and `b_p` are clipped to this range.
 
     Raises:
         ParameterError: if there is no target, or a number or word is not allowed.

@@ -18,7 +18,7 @@ from levelflow.theory.validate import explained, whole
 ROUNDING = 1e-9
 #: Largest number of states for which a step with a dense matrix is faster than with a sparse matrix.
 DENSE = 250
-#: Number of steps from a uniform distribution. The then most probable state is the reference of the solution.
+#: Number of steps from a uniform distribution, after which the most probable state gets the weight 1.
 WARM_UP = 100
 
 

@@ -34,7 +34,7 @@ class Judgement:
     Attributes:
         link: index of the link.
         law: law of the flows.
-        entries: indices of the flows' entries among the competing entries.
+        entries: indices of the flows in `Competition.entries`.
         verdict: stability of the equilibrium of the flows.
     """
 
@@ -126,7 +126,8 @@ def check(scenario: ScenarioRecord, at: float | None = None) -> Prediction:
 
     Args:
         scenario: resolved scenario.
-        at: time in s. Only flows active at this time count. By default, all flows count that do not arrive at random.
+        at: time in s. Only flows active at this time count. By default, all flows count except those that arrive at
+            random.
 
     Raises:
         CompetitionError: if no flow competes.
@@ -244,7 +245,7 @@ def _full_wait(link: LinkRecord, load: float, packet: int) -> float:
 def _time(found: Competition, limits: Ints, judgements: tuple[Judgement, ...]) -> float | None:
     """Returns the time until all links have settled; None if unknown.
 
-    Links form layers. A layer settles after all layers before it. The sum has the longest time of each layer.
+    Links form layers that settle one after another. The result is the sum, over layers, of the longest time of a link.
     """
     times: dict[int, float] = {}
     for judgement in judgements:

@@ -30,7 +30,7 @@ class Port:
         delays: round-trip time of each flow without queueing, s.
         sender: sender parameters of the law, as texts with units.
         router: router parameters of the law, as texts with units.
-        counts: number of flows that each entry of `rates` represents; 1 by default.
+        counts: number of flows that each element of `rates` represents; 1 by default.
         hops: number of links that each flow crosses, up to the first link that drops its excess load. Behind that link,
             the load is constant. 1 by default.
     """
@@ -52,7 +52,7 @@ class Port:
 
     @property
     def weights(self) -> Floats:
-        """Fraction of the total rate that the flows of each entry of `rates` send."""
+        """Fraction of the total rate that the flows of each element of `rates` send."""
         total = self.rates * (1.0 if self.counts is None else self.counts)
         return total / total.sum()
 
@@ -90,7 +90,7 @@ def each_port(judge: Callable[[Port], Verdict]) -> Callable[[list[Port]], list[V
 def margin_of(settled: Bools) -> float:
     """Returns the factor of the gain at which stability changes: the geometric mean of two adjacent tried factors.
 
-    `settled` contains the stability for each of `FACTORS`, and in its last entry the stability for factor 1.
+    `settled` contains the stability for each of `FACTORS`. Its last element is the stability for factor 1.
     """
     now = bool(settled[-1])
     at = int(np.searchsorted(FACTORS, 1.0))

@@ -103,7 +103,7 @@ class Bbr(Law):
         return state
 
     def _probe(self, state: Floats, heard: Heard, begins: Bools) -> None:
-        """Enters ProbeBW in any phase except the one that drains the queue."""
+        """Enters ProbeBW. The amount of delivered data selects the phase, but never the phase that drains the queue."""
         pick = state[DELIVERED].astype(np.int64) % (CYCLE.size - 1)
         state[MODE] = np.where(begins, PROBE, state[MODE])
         state[PHASE] = np.where(begins, (CYCLE.size - pick) % CYCLE.size, state[PHASE])

@@ -3,7 +3,7 @@
     vegas   W' = (clip(alpha - w, 0, 1) - clip(w - beta, 0, 1))/RTT,   w = W (1 - base/RTT)   Low, Peterson, Wang 2002
     fast    W' = min(W, gamma (alpha - w))/RTT                                               Wei, Jin, Low, Hegde 2006
 
-`w` is the number of packets that a flow keeps queued, and `base` the shortest round trip so far. A flow that starts
+`w` is the number of packets that a flow keeps queued, and `base` is the shortest round trip so far. A flow that starts
 while other flows keep packets queued counts the queueing delay of these packets as propagation. If `w` is less than a
 packet beyond a threshold, Vegas steps by the difference. The packet law steps by a whole packet or not at all. Losses
 halve windows.
@@ -29,7 +29,7 @@ class Vegas(NewReno):
     gamma = number(1.0)
 
     def doubling(self) -> float:
-        """Returns the growth per acknowledged packet in slow start, which doubles in every second round trip."""
+        """Returns the growth per ACKed packet in slow start. The window doubles in every second round trip."""
         return float(np.log(2) / 2 * np.sqrt(2))
 
     def growth(self, state: Floats, heard: Heard) -> Floats:

@@ -126,7 +126,7 @@ class Pi(Discipline):
 
 
 class VirtualQueue(Discipline):
-    """Virtual queue: a counter that drains below the capacity. It marks arrivals for which it has no room."""
+    """Virtual queue: a counter that drains at less than the capacity. It marks arrivals for which it has no room."""
 
     PARAMETERS: ClassVar[Parameters] = {
         "level": 0.99,

@@ -35,7 +35,8 @@ EMPTY = -1e6
 class JetMaxRouters(Routers):
     """Routers that announce price, remaining capacity for responsive flows, and number of responsive flows.
 
-    The sender computes the share. A mean share over bins would be wrong, because a flow arrives within a bin.
+    The sender computes the share. Routers do not, because the mean of a share over a time bin would be wrong if a flow
+    arrives within this bin.
     """
 
     SAYS = 3
@@ -49,7 +50,8 @@ class JetMaxRouters(Routers):
         return np.array([np.full_like(self.target, EMPTY), self.target, np.zeros_like(self.target)])
 
     def advance(self, load: Load) -> Floats:
-        """Counts the arriving flows whose bottleneck is this link."""
+        """Returns the signals of a step, computed from proposed rates and from the bottlenecks of the arriving flows.
+        """
         assert isinstance(load.senders, JetMax)
         responsive = load.senders.responsive(load.path.flow) & (load.own > 0)
         count = load.sum(responsive.astype(np.float64))
@@ -84,15 +86,16 @@ class JetMax(Law):
     def __init__(self, flows: Sequence[Flow], each_loss: bool) -> None:
         super().__init__(flows, each_loss)
         self.skips = self.parameters.are("settle", "per-adjustment")
-        #: Crossing that is the bottleneck of each flow, -1 before the first signal; time of its choice, s.
+        #: Per flow, the crossing at its bottleneck, or -1 before the first signal; time of this choice, s.
         self.bottleneck = np.full(self.base.size, -1)
         self.since = np.zeros(self.base.size)
-        #: Crossing that the path suggests; time until which the flow may keep another crossing, s.
+        #: Per flow, the crossing that the signals suggest as bottleneck; time until which the flow may keep another
+        #: one, s.
         self.suggested = np.full(self.base.size, -1)
         self.patience = np.zeros(self.base.size)
 
     def lags(self, intervals: Floats) -> tuple[Floats, Sequence[Floats]]:
-        """Returns the age of signals, one interval, and the time of a step: a round trip plus one or two intervals."""
+        """Returns the age of signals (one interval) and the time of a step (a round trip plus one or two intervals)."""
         self.interval, self.lag = intervals, self.base + intervals * np.where(self.skips, 2, 1)
         return intervals, (self.lag,)
 
@@ -138,7 +141,7 @@ class JetMax(Law):
     def _suggested(self, heard: Heard, price: Floats, share: Floats) -> tuple[Ints, Floats]:
         """Returns the crossing that limits each flow most (eq 136), and the prices, with small prices set to 0.
 
-        Among prices of 0, a link without a share is chosen only if no other link of the path refuses the proposals.
+        Among links with price 0, a link without responsive flows is preferred if it alone refuses the proposals.
         """
         flow, starts = heard.path.flow, heard.path.starts
         weight = np.where(np.abs(price) <= self.zero[flow], 0.0, price)

@@ -258,7 +258,7 @@ def per_second(weight: Floats, events: Floats) -> Floats:
 
 @explained
 def reached(rate: Floats, step: float) -> Floats:
-    """Returns the fraction of its distance that an exponential decay covers in a step, per second; exact."""
+    """Returns `(1 - e^(-rate step))/step`, the mean slope of a decay from distance 1 over a step, 1/s."""
     positive(step=step)
     return -np.expm1(-rate * step) / step
 

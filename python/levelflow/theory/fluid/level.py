@@ -72,8 +72,8 @@ class _Sums:
 
     def __init__(self, threshold: Floats) -> None:
         self.threshold = threshold.copy()
-        #: Integrals over time of 1, flows, flows below the level, rates that other links allow the flows below, other
-        #: traffic, and proposals.
+        #: Integrals over time of: 1; flows; flows below the threshold; rates that other links allow these flows; other
+        #: traffic; proposals.
         self.totals = np.zeros((6, threshold.size))
         self.largest, self.least = np.zeros(threshold.size), np.full(threshold.size, np.inf)
 
@@ -147,7 +147,7 @@ class Level(Law):
         return self.sent
 
     def _levels(self, heard: Heard) -> Floats:
-        """Returns the levels that senders receive, without values between two levels, which no packet carries."""
+        """Returns the levels that senders receive. Interpolated values are omitted, because no packet carries them."""
         now, path = heard.signals[0], heard.path
         if not self.known.size:
             self.known, self.before = now.copy(), now

@@ -27,7 +27,7 @@ from levelflow.theory.laws.shared import mkc
 class LoadRouters(Routers):
     """Routers that announce their load and their offered capacity in bit/s. The sender computes the price `1 - C/y`.
 
-    In the bin in which a flow arrives, the mean load is valid, but a mean price would not be valid.
+    If a flow arrives within a time bin, the mean load of this bin is valid. A mean price would not be valid.
     """
 
     SAYS = 2

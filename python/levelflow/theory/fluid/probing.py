@@ -18,7 +18,7 @@ from levelflow.theory.fluid.windows import NEVER, WINDOW, Windows
 
 
 class Bic(Windows):
-    """Binary search for the window of the last loss. Above it, steps grow with distance (Xu, Harfoush, Rhee 2004)."""
+    """Binary search for the window of the last loss. Above it, steps grow with the excess (Xu, Harfoush, Rhee 2004)."""
 
     low = number(14.0, "low_window")
     fastest = number(32.0, "s_max")
@@ -109,7 +109,7 @@ class Cubic(Windows):
 
 
 class Htcp(Windows):
-    """H-TCP: growth depends on the time since the last loss, the cut on the ratio of shortest to longest round trip.
+    """H-TCP: growth depends on the time since the last loss. The cut depends on `RTT_min/RTT_max`.
 
     Source: draft-leith-tcp-htcp-06. Not modelled: the cut to a half after a change of throughput.
     """

@@ -4,8 +4,9 @@
     tfrc   x = s / (R sqrt(2p/3) + 12 R sqrt(3p/8) p (1 + 32 p^2)),             RFC 5348, section 3.1
            at most twice the receive rate
 
-In TFRC, `1/p` is an average number of packets between two losses. Each interval between losses has a weight of one
-sixth, like the newest of eight intervals in the packet law. The open interval is included if it increases the average.
+In TFRC, `s` is the packet size, `R` is the round trip, and `1/p` is an average number of packets between two losses.
+Each interval between losses has a weight of one sixth, like the newest of eight intervals in the packet law. The open
+interval is included if it increases the average.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     R' = R/(C d) (alpha (C - y) - beta q/d)                       Dukkipati, McKeown, eq 2 and 4
 
 `d` is the mean round trip of the arrivals, including queueing. A sender immediately uses the smallest `R` of its path
-that it receives. The interval `T` is in the limit 0, and the average of round trips has no lag.
+that it receives. The model has an interval `T` of 0, and averages round trips without lag.
 """
 
 from __future__ import annotations

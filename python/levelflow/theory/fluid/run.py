@@ -1,8 +1,9 @@
 """Integration of a network of flows: one fixed step, and one evaluation of each law per step.
 
 Feedback and arrivals are means over bins of time, looked up by age. States are stored at the ends of steps. Each step
-extrapolates them to its middle along their last change. There it evaluates the laws, and then moves the states by the
-changes that the laws compute. Errors therefore decrease with the square of the step, except at jumps.
+extrapolates the states to the middle of the step along their last change. It evaluates the laws at this time, and then
+moves the states by the changes that the laws compute. Errors therefore decrease with the square of the step, except at
+jumps.
 """
 
 from __future__ import annotations
@@ -164,7 +165,7 @@ class _Columns:
         self.columns, self.lags, self.behind = (lags[0], lags[1], lags[2]) if lags else (np.zeros(0, int),) * 3
 
     def _add(self, columns: Ints, lags: Floats, behind: Ints) -> slice:
-        """Adds columns of feedback. Their lags grow by the queueing delays with the numbers `behind`."""
+        """Adds columns of feedback. The queueing delay with index `behind[i]` is added to lag `i`."""
         self._pieces.append((columns, lags, behind))
         self._size += columns.size
         return slice(self._size - columns.size, self._size)
@@ -259,7 +260,7 @@ class _Engine:
         self.columns = _Columns(self.groups, paths, self.links.any_marks, len(network.links))
         self.lines = Lines(self._before(), step, self._longest())
         self.rates = np.zeros(self.base.size)
-        #: Per link, the bin in which the data that now leaves the queue arrived; ages of the last feedback.
+        #: Per link, the arrival bin of the data that now leaves the queue; ages of the last feedback, s.
         self.arrived = np.full(len(network.links), -1)
         self.lags = self.columns.lags
 

@@ -189,7 +189,7 @@ class Lines:
         return self._rows[number & self._mask]
 
     def whole(self, number: int, steps: Ints, columns: Ints) -> Floats:
-        """Returns columns of bins at whole numbers of steps before a given step."""
+        """Returns columns. Element `i` is from the bin `steps[i]` before step `number`."""
         return self._flat.take(((number - steps) & self._mask) * self.width + columns)
 
     def waited(self, number: int, arrived: Ints, waits: Floats, columns: Ints) -> tuple[Ints, Floats]:
@@ -220,7 +220,8 @@ class Lines:
         return arrived, np.maximum(number - arrived - part, 0.0) * self.step
 
     def at(self, number: int, lags: Floats, columns: Ints) -> Floats:
-        """Returns columns at given ages, at least one step, before the middle of a step; interpolated between bins."""
+        """Returns columns at ages before the middle of a step, interpolated between bins. Ages are at least one step.
+        """
         back = np.minimum(np.maximum(lags / self.step, 1.0), self.oldest)
         whole = np.ceil(back)
         part = whole - back

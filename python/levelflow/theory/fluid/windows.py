@@ -22,8 +22,8 @@ from levelflow.theory.fluid.topology import Flow, Parameters
 
 #: State components after those of `Jumps`: window in packets; 1 in slow start; shortest round trip so far, s.
 WINDOW, SLOW, SHORTEST, OWN = 2, 3, 4, 5
-#: Growth per acknowledged packet in slow start. ACKs are for packets of the previous round trip, in which the rate was
-#: half of the current rate. The factor 2 compensates for this.
+#: Growth per acknowledged packet in slow start. ACKs are for packets of the previous round trip. The rate was then half
+#: of the current rate, so a factor of 2 compensates for this.
 DOUBLING = 2 * np.log(2)
 NEVER = 1e9
 
@@ -177,7 +177,7 @@ class HighSpeed(NewReno):
 
 
 class Westwood(NewReno):
-    """Reno with a cut to `B RTT_min`; `B' = (acks - B)/8RTT` (Grieco, Mascolo 2004)."""
+    """Reno with a cut to `B RTT_min`. `B` averages the ACK rate: `B' = (acks - B)/8RTT` (Grieco, Mascolo 2004)."""
 
     OWN = 1
     BANDWIDTH = 5
@@ -203,7 +203,9 @@ class Westwood(NewReno):
 
 
 class Dctcp(NewReno):
-    """Reno with a cut to `1 - alpha/2`; `alpha' = g (F - alpha)/RTT` (Alizadeh, Javanmard, Prabhakar 2011)."""
+    """Reno with a cut by the factor `1 - alpha/2`. `alpha` averages the fraction `F` of marked packets: `alpha' = g (F
+    - alpha)/RTT` (Alizadeh, Javanmard, Prabhakar 2011).
+    """
 
     PARAMETERS: ClassVar[Parameters] = {"ecn": True}
     gain = number(0.0625)

@@ -42,8 +42,8 @@ def sender(last: Floats, reference: Floats, price: Floats, kappa: Floats | float
     Args:
         last: rate one step ago.
         reference: rate one round trip ago.
-        price: sum of the prices of the path at `reference`. Without load it is minus infinity, and the product `x p`
-            counts as 0.
+        price: sum of the prices of the path at `reference`; minus infinity without load. The product `x p` then counts
+            as 0.
         kappa: gain.
         omega: payment of the flow.
     """
@@ -245,8 +245,8 @@ def _in_scenario(found: Competition) -> Equilibrium:
 def _judge(port: Port) -> Verdict:
     """Decides stability by the roots of `z^D - z^(D-1) + kappa sum_i w_i M_i z^(D - D_i)` (Zhang 2008, eq 3).
 
-    With the price `(y - C)/y`, each of the `M_i` links adds `p + y p' = 1` to the left side of eq 3, even if it is not
-    full.
+    With the price `(y - C)/y`, each of the `M_i` links adds `p + y p' = 1` to the left side of eq 3. This also applies
+    to links that are not full.
     """
     kappa = port.of_sender("kappa")
     steps = 1 + np.ceil(np.round(port.delays / port.of_router("interval"), 6)).astype(int)

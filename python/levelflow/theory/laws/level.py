@@ -203,7 +203,7 @@ def equilibrium(
     counted = found.counts[found.flow] * arriving[found.flow, found.link]
 
     def stops(rising: Floats, taken: Floats) -> Floats:
-        """Limits levels to the target, for any number of flows."""
+        """Returns the level at which a link is full, at most the target."""
         return np.minimum(np.maximum(target - taken, 0.0) / rising, target)
 
     rates, limits = fill(crossings, target.size, counted, stops)

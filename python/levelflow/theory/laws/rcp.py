@@ -161,8 +161,8 @@ def stable_pade(alpha: float, beta: float) -> bool:
 def boundary(x: Numbers, *, pade: bool = False) -> tuple[Numbers, Numbers]:
     """Returns alpha and beta with a root at `j x / d0`: `x sin(phi)` and `x^2 cos(phi)`.
 
-    `phi` is the phase lag of the delay: `x`, or nearly `x` with Padé's approximation. Both have magnitude 1. From x = 0
-    to the x with `phi = pi/2`, the curve is the boundary of the stable region.
+    `phi` is the phase lag of the delay: `x`, or nearly `x` with Padé's approximation. The exact and the approximated
+    delay have magnitude 1. From x = 0 to the x with `phi = pi/2`, the curve is the boundary of the stable region.
 
     >>> [round(float(gain), 4) for gain in boundary(1.0)]
     [0.8415, 0.5403]

@@ -34,8 +34,8 @@ def fill(
         links: number of links.
         loads: per crossing, the load that the flow puts on the link at level 1; above 0.
         level: returns the level at which each link stops its flows. Its arguments are the load of rising flows at level
-            1, and the load of stopped flows, per link. Flows that stop at a lower level must not lower the level. For
-            links without rising flows, any value is allowed.
+            1, and the load of stopped flows, per link. This level must not decrease when some flows stop at a lower
+            level. For links without rising flows, any value is allowed.
     """
     flow, link, starts = crossings
     whole(int(link.max(initial=-1)) + 1, links=links)

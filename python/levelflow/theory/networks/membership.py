@@ -49,7 +49,8 @@ class Rules:
         shareless: True if a router without a share selects itself when no other router refuses proposals.
         largest: True if the header keeps the largest price of the path, from any router of the path.
         confirm: True if another router must be selected in two rounds before a flow changes.
-        hysteresis: True if the bottleneck reports until another router is overloaded, or fuller with a smaller share.
+        hysteresis: True if the bottleneck's report stays in the header until another router is overloaded, or has a
+            larger price and a smaller share.
         floor: smallest rate.
     """
 
@@ -109,7 +110,7 @@ class State:
         proposal: proposed rate.
         bottleneck: link that the flow follows; -1 for none.
         share: last share reported by the bottleneck; NaN before the first report.
-        named: other link that was selected after this report; -1 for none.
+        named: other link that the last reports selected; -1 for none.
         reports: number of consecutive reports of that other link.
         wait: rounds until the flow reacts to a report again.
     """

@@ -61,9 +61,9 @@ def dependency_graph(
 ) -> Picture:
     """Draws the disturbances between flows, as a dependency graph.
 
-    A box is a link, with the flows whose bottleneck it is. An arrow leads from a flow to another link that the flow
-    crosses, where it disturbs every flow in the box. Links settle from left to right, except for links on a cycle,
-    which are connected by red arrows.
+    A box represents a link, and lists the flows whose bottleneck is this link. An arrow leads from a flow to another
+    link that the flow crosses, where it disturbs every flow in the box. Links settle from left to right, except for
+    links on a cycle, which are connected by red arrows.
 
     Args:
         assignment: the bottleneck of each flow.
@@ -112,7 +112,9 @@ def _extent(boxes: dict[int, _Box]) -> tuple[float, float]:
 
 
 def _boxes(assignment: Assignment) -> dict[int, _Box]:
-    """Returns link positions. Layers are in topological order. A layer is as wide as its largest cycle is high."""
+    """Returns link positions. Layers are in topological order. A cycle of `n` links is drawn on `ceil(sqrt(n))`
+    columns.
+    """
     parts = nx.condensation(assignment.precedence)
     boxes, column = {}, 0
     for layer in nx.topological_generations(parts):

@@ -66,7 +66,7 @@ def active_processor_sharing(
 def completion_times(
     starts: ArrayLike, sizes: ArrayLike, capacity: float, delays: ArrayLike = 0.0, weights: ArrayLike = 1.0
 ) -> Floats:
-    """Returns the duration of each transfer, s, if active transfers share the link at any moment.
+    """Returns the duration of each transfer, s. All active transfers share the link at any time.
 
     An active flow `i` has the fraction `w_i / sum w` of the capacity. Virtual time advances by the work done per unit
     of weight. A flow that starts at virtual time `v` ends at `v + L/w`, independently of later arrivals. `n` flows

@@ -172,8 +172,8 @@ def worst_turn(matrix: ArrayLike, seed: int = 1) -> tuple[float, Complexes]:
 def delay_margin(matrix: ArrayLike, delays: ArrayLike, flow: int | None = None, limit: int = 1000) -> Margin:
     """Returns the number of steps by which all delays, or one flow's delay, may grow without instability.
 
-    A multiplication of all delays by a whole number does not change stability, because each new root is a root of an
-    old root.
+    A multiplication of all delays by a whole number `k` does not change stability, because the `k`-th powers of the new
+    roots are the old roots.
 
     Args:
         matrix: A.

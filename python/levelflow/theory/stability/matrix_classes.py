@@ -105,7 +105,7 @@ def abnormality(matrix: ArrayLike) -> float:
 
 
 def mixed_signs(matrix: ArrayLike) -> float:
-    """Returns the smaller of the largest positive and largest negative size, relative to the largest size.
+    """Returns `min(p, n)/max(p, n)`. `p` and `n` are the largest sizes of positive and of negative elements.
 
     Raises:
         MatrixError: if the matrix is not allowed.

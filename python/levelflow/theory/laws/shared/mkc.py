@@ -34,8 +34,7 @@ def sender(reference: Floats, price: Floats, alpha: Floats | float, beta: Floats
 
     Args:
         reference: rate one round trip ago.
-        price: largest price of the path at `reference`. Without load it is minus infinity, and the rate grows by
-            `alpha`.
+        price: largest price of the path at `reference`; minus infinity without load. The rate then grows by `alpha`.
         alpha: rate added per step.
         beta: gain.
     """
