@@ -154,7 +154,7 @@ class Setting:
         return figure.runs(self.scenarios(figure, law))
 
     def beside(self, figure: Figure) -> dict[str, list[Result]]:
-        """Returns the results of each law that the paper compares, one per seed."""
+        """Returns, for each law that the paper compares, one result per seed."""
         scenarios = [scenario for law in LAWS.values() for scenario in self.scenarios(figure, law)]
         results = iter(figure.runs(scenarios))
         return {name: [next(results) for _ in self.drawn(figure)] for name in LAWS}

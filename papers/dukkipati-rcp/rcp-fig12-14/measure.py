@@ -6,7 +6,7 @@ from levelflow.reproduce import Seeds, over_seeds
 from levelflow.reproduce.drawing import draw_seeds
 
 SIZES = {"fig12": "uniform", "fig13": "exponential", "fig14": "Pareto 1.8"}
-EARLY = 0.2  # early part of a run, as a fraction
+EARLY = 0.2  # initial fraction of a run that counts as early
 
 
 def measure(figure):

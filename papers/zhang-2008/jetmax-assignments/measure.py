@@ -43,7 +43,7 @@ def acyclic_by_max_min(draws=40):
 
 
 def radii(count):
-    """Spectral radii of consistent assignments, with one strict order of all links, and of random inconsistent ones."""
+    """Spectral radii of consistent assignments, by one order of all links, and of random inconsistent assignments."""
     random = np.random.default_rng(RANDOM)
     found = {True: [], False: []}
     for _ in range(count):

@@ -10,8 +10,8 @@ delay. Until the signal arrives, ACKs arrive at the rate of the capacity, whatev
     rate AIMD, true RTT  r' = alpha / RTT(t - lag)            ~ D sqrt(log D)                 eq. 20
     TFRC                 r = omega sqrt(T / M)                omega^2 D^2 / (4 M)             eq. 23 to 26
 
-Each law has an equation of motion, `change`, for a state whose last component is the excess. If a closed form exists,
-the law has it, too. `integrate_excess` integrates the equation of motion. Units are packets and seconds throughout.
+Each law has an equation of motion, `change`, for a state whose last component is the excess. A law also has its closed
+form, if one exists. `integrate_excess` integrates the equation of motion. Units are packets and seconds throughout.
 """
 
 from __future__ import annotations

@@ -50,8 +50,8 @@ class Prediction:
 
     Attributes:
         competition: competing flows, and the links that they share.
-        rates: rate of one flow of each entry, bit/s.
-        bottlenecks: link that limits each entry.
+        rates: rate of one flow of each element of `Competition.entries`, bit/s.
+        bottlenecks: link that limits each element of `Competition.entries`.
         loads: load of each link, bit/s.
         prices: price of each link, in the unit of its law; 0 if the law has no price.
         judgements: one judgement per link and law.
@@ -93,7 +93,8 @@ class Prediction:
 
     @property
     def rates_by_flow(self) -> dict[str, float]:
-        """Rate of one flow of each entry, bit/s, by entry name: the mean over the paths of the entry."""
+        """Rate of one flow of each `[[flow]]` entry, bit/s, by its name. The rate is the mean over the entry's paths.
+        """
         found = self.competition
         names = [flow["name"] for flow in found.entries]
         totals = dict.fromkeys(names, (0.0, 0.0))
@@ -180,7 +181,7 @@ def as_plain(found: Prediction) -> dict[str, object]:
 
 
 def rates_of(found: Competition) -> tuple[Floats, Ints, Floats]:
-    """Returns each entry's rate per flow (bit/s), the link that limits each entry, and the price of each link."""
+    """Returns the rate per flow (bit/s) and the limiting link of each flow entry, and the price of each link."""
     known = equilibrium_of(found)
     if known is None:
         rates, limits = rates_and_bottlenecks(found.routes, found.available, weights(found))

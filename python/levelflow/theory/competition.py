@@ -26,7 +26,7 @@ class Competition:
     """Competing flows, and the capacity available to them.
 
     Attributes:
-        entries: scenario entries of the flows; an entry whose flows take several paths appears once per path.
+        entries: `[[flow]]` entries of the scenario. An entry whose flows take several paths appears once per path.
         numbers: index of each entry in the scenario.
         paths: index of the path of each entry.
         counts: number of competing flows of each entry; may be fractional, as a mean.
@@ -56,8 +56,9 @@ def competition(
 
     Args:
         scenario: resolved scenario.
-        active: number of active flows of each entry.
-        sending: total rate of each application-limited entry, by entry number, bit/s; these entries do not compete.
+        active: number of active flows of each `[[flow]]` entry.
+        sending: total rate of application-limited flow entries, by index of the entry, bit/s; these entries do not
+            compete.
     """
     index = {link["name"]: number for number, link in enumerate(scenario["links"])}
     available = np.array([link["target_bps"] for link in scenario["links"]], dtype=np.float64)
@@ -84,7 +85,7 @@ def competition(
 
 
 def paths_of(flow: FlowRecord) -> list[tuple[list[str], float]]:
-    """Returns the initial paths of an entry, as link names, with the fraction of its flows on each path."""
+    """Returns the initial paths of a `[[flow]]` entry, as link names, and the fraction of its flows on each path."""
     if "plans" not in flow:
         return [(flow["path"], 1.0)]
     taken = flow["plans"][0]["path_of"]
@@ -138,7 +139,7 @@ def _in_force(link: LinkRecord, start: float, end: float | None) -> LinkRecord:
 
 @explained
 def listed(scenario: ScenarioRecord, at: float | None = None) -> list[float]:
-    """Returns the number of active flows of each entry.
+    """Returns the number of active flows of each `[[flow]]` entry.
 
     Flows that arrive at random count as 0, since their number depends on the law. Flows with random start times count
     as active from time 0.
@@ -162,21 +163,21 @@ def listed(scenario: ScenarioRecord, at: float | None = None) -> list[float]:
 
 
 def of_flows(found: Competition, name: str) -> list[float]:
-    """Returns the value of a law parameter for each entry."""
+    """Returns the value of a law parameter for each flow entry."""
     return [base(flow["params"][name]) for flow in found.entries]
 
 
 def round_trips(found: Competition) -> list[float] | None:
-    """Returns the base round-trip time of each entry; None if a round-trip time is random."""
+    """Returns the base round-trip time of each flow entry; None if one of these times is random."""
     rtts = [rtt for flow in found.entries if (rtt := flow["base_rtt_s"])]
     return rtts if len(rtts) == len(found.entries) else None
 
 
 def packet_sizes(found: Competition) -> Floats:
-    """Returns the packet size of each entry, bits."""
+    """Returns the packet size of each flow entry, bits."""
     return np.array([8.0 * flow["packet_bytes"] for flow in found.entries])
 
 
 def delivered_shares(found: Competition) -> Floats:
-    """Returns the fraction of each entry's packets that the wires of its route deliver."""
+    """Returns, for each flow entry, the fraction of packets that the wires of its route deliver."""
     return np.array([np.prod([1 - found.links[link]["loss"] for link in route]) for route in found.routes])

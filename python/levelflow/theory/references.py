@@ -31,7 +31,7 @@ class Reference(NamedTuple):
 
     Attributes:
         name: `MAX_MIN` or `UTILITY`.
-        rates: rate of one flow of each entry, bit/s, averaged over paths; None if no flow competes.
+        rates: rate of one flow of each `[[flow]]` entry, bit/s, averaged over paths; None if no flow competes.
         on_path: rate of one flow, by entry number and path number, bit/s.
     """
 
@@ -48,9 +48,10 @@ def reference(
 
     Args:
         scenario: resolved scenario.
-        active: number of competing flows of each entry; may be fractional, as a mean. A flow gets at most the capacity
-            of its narrowest link, even if it competes only part of the time.
-        sending: total rate of each application-limited entry, by entry number, bit/s; these entries do not compete.
+        active: number of competing flows of each `[[flow]]` entry; may be fractional, as a mean. A flow gets at most
+            the capacity of its narrowest link, even if it competes only part of the time.
+        sending: total rate of application-limited flow entries, by index of the entry, bit/s; these entries do not
+            compete.
     """
     found = competition(scenario, active, sending)
     laws = {flow["law"] for flow in found.entries}

@@ -19,8 +19,9 @@ if TYPE_CHECKING:
 def from_scenario(scenario: ScenarioRecord) -> Network:
     """Returns the network of a resolved scenario: links and flows with the parameters of the run.
 
-    The time to send a packet and its ACK counts as part of the round trip. An entry with a `count` becomes that number
-    of flows, named `x#1`, `x#2` and so on. Not modelled: the capacity used by ACKs, and delayed ACKs.
+    The transmission times of a packet and of its ACK count as part of the round trip. A `[[flow]]` entry with a `count`
+    becomes that number of flows, named `x#1`, `x#2` and so on. Not modelled: the capacity used by ACKs, and delayed
+    ACKs.
 
     Args:
         scenario: resolved scenario, from `levelflow.Scenario.resolve` or from the `scenario` of a result.
@@ -40,7 +41,7 @@ def from_scenario(scenario: ScenarioRecord) -> Network:
 
 
 def count_of(entry: FlowRecord) -> int:
-    """Returns the number of flows that an entry represents."""
+    """Returns the number of flows that a `[[flow]]` entry represents."""
     name = f"flow {entry['name']}"
     if entry["count"] is None:
         raise FluidError(f"{name}: flows that arrive at random have no fluid model; needs a count")

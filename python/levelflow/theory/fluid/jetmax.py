@@ -104,7 +104,8 @@ class JetMax(Law):
         return np.arange(flow.size) == self.bottleneck[flow]
 
     def rate(self, state: Floats, heard: Heard) -> Floats:
-        """Returns eq 134 applied to the approved rate, once the flow has a bottleneck and its first signals."""
+        """Returns the rate by eq 134 from the approved rate. A flow keeps its rate until its bottleneck has signalled.
+        """
         (sent,), proposed = heard.before, heard.proposed
         share = shares(heard)[self.bottleneck]
         known = (self.bottleneck >= 0) & (heard.now > self.since + self.lag) & np.isfinite(share)

@@ -6,9 +6,9 @@ mean of a state that jumps to `cut(state)` then follows
 
     state' = growth + (1 - e^-m)/RTT (cut(state) - state)                  Misra, Gong, Towsley 2000, eq 2
 
-If losses are simulated one by one, a flow jumps when its losses add up to a whole packet. For a round trip, it does not
-jump again (Bohacek, Hespanha, Lee, Obraczka 2003). In both cases, the reaction to the first loss is immediate and ends
-slow start.
+If losses are simulated one by one, a flow jumps when its losses add up to a whole packet. It does not jump again within
+a round trip (Bohacek, Hespanha, Lee, Obraczka 2003). In both cases, the reaction to the first loss is immediate and
+ends slow start.
 """
 
 from __future__ import annotations

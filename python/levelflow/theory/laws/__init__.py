@@ -38,7 +38,7 @@ def supporting(capability: Capability) -> dict[str, Any]:
 
 
 def weights(found: Competition) -> Floats:
-    """Returns the weight of each entry in max-min fairness: the sum of the weights of its flows."""
+    """Returns the weight of each flow entry in max-min fairness: the sum of the weights of its flows."""
     names = [theory_of(flow["law"]).weight for flow in found.entries]
     each = [base(flow["params"][name]) if name else 1.0 for flow, name in zip(found.entries, names, strict=True)]
     return np.multiply(found.counts, each)

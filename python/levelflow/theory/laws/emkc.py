@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from levelflow.theory.networks.routes import Routes
     from levelflow.theory.verdict import Port
 
-#: Losses and the loads behind lossy links depend on each other. Largest number of rounds to make them consistent, and
-#: relative tolerance.
+#: Largest number of rounds, and relative tolerance, of an iteration. It makes losses and the loads behind lossy links
+#: consistent.
 MOST_ROUNDS, SAME = 200, 1e-12
 
 
@@ -215,11 +215,11 @@ def equilibrium(
     """Returns the equilibrium of EMKC: the rates `alpha / (beta p)`, where `p` is the largest price of a path (eq. 86).
 
     Args:
-        routes: per entry, the indices of the links that it crosses.
+        routes: for each route, the indices of its links.
         capacities: per link.
         alpha_over_beta: for all flows or per route, bit/s.
         counts: number of flows that each route represents.
-        thinned: True if data lost at a link does not reach the next link; in the equations of the paper, it does.
+        thinned: True if data lost at a link does not reach the next link. The paper's equations ignore this loss.
 
     >>> equilibrium([[0]], [500.0], alpha_over_beta=10 / 0.9, counts=2).rates.round(1).tolist()
     [261.1]

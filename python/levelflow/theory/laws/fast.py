@@ -18,7 +18,7 @@ def equilibrium(routes: Routes, capacities: ArrayLike, *, backlogs: ArrayLike, c
     """Returns the equilibrium of FAST and Vegas. A flow keeps `x q` bits queued; `q` is its path's queueing delay.
 
     Args:
-        routes: per entry, the indices of the links that it crosses.
+        routes: for each route, the indices of its links.
         capacities: per link.
         backlogs: bits that a flow keeps queued, for all flows or per route; for Vegas, a value between the thresholds.
         counts: number of flows that each route represents.

@@ -182,7 +182,7 @@ def equilibrium(
     """Returns the equilibrium of JetMax (theorem 16; with losses on the path, eq. 151).
 
     Args:
-        routes: per entry, the indices of the links that it crosses.
+        routes: for each route, the indices of its links.
         targets: `gamma C`, per link.
         counts: number of flows that each route represents.
         survival: fraction of a flow's packets that reaches a link; one number, or an array of routes by links. Loads
@@ -206,7 +206,7 @@ def equilibrium(
 
 
 def survival_of(found: Competition) -> Floats:
-    """Returns the fraction of the packets of each entry that the wires before each link deliver."""
+    """Returns, for each flow entry and link, the fraction of packets that the wires before this link deliver."""
     survival = np.ones((len(found.routes), len(found.links)))
     for entry, route in enumerate(found.routes):
         passed = 1.0

@@ -320,7 +320,7 @@ def equilibrium(
     """Returns the equilibrium of users: `w U'(x) = c + sum p` with `p = (y - L)^+/y` (eq. 4 and 42).
 
     Args:
-        routes: per entry, the indices of the links that it crosses.
+        routes: for each route, the indices of its links.
         levels: per link, the load above which it loses or marks packets.
         weights: `w/(beta_r beta)`, for all flows or per route, for rates in bit/s.
         exponents: `nu`, for all flows or per route.

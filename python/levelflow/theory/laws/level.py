@@ -184,7 +184,7 @@ def equilibrium(
     """Returns the equilibrium: max-min fair rates. Links count the packets that arrive, and signals are levels.
 
     Args:
-        routes: per entry, the indices of the links that it crosses.
+        routes: for each route, the indices of its links.
         targets: `C`, per link.
         counts: number of flows that each route represents.
         survival: fraction of a flow's packets that reaches a link; one number, or an array of routes by links. Loads

@@ -1,4 +1,4 @@
-"""TCP Reno: rates that maximise the total utility `-1/x`, weighted by (packet size / round trip) squared."""
+"""TCP Reno: rates maximise the sum of `-w/x`, with `w` proportional to `(packet size/round trip)^2`."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def equilibrium(
     """Returns the equilibrium `x = (s/d) sqrt(1.5/p)`, with loss rates `p` that keep rates within capacities.
 
     Args:
-        routes: per entry, the indices of the links that it crosses.
+        routes: for each route, the indices of its links.
         capacities: per link.
         rtts: round-trip time, s, for all flows or per route; base round-trip times exclude queueing.
         packets: packet size, bits, for all flows or per route.

@@ -71,7 +71,7 @@ def paths(routes: Routes, links: int, delays: ArrayLike = 1, forward: ArrayLike 
         links: number of links.
         delays: round trip, steps, for all flows or per flow, at least 1.
         forward: delay from the sender to the link, steps, at least 0 and less than the round trip: one number, or an
-            array of flows by links. Entries for links that a flow does not cross have no effect.
+            array of flows by links. Elements for links that a flow does not cross have no effect.
 
     Raises:
         RouteError: if a flow crosses no link or an unknown one.

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from levelflow.theory.stability.loops import Loop
 
-#: Half width of the plot, relative to the farthest of -1 and the crossings of the negative axis; bounds of the half
-#: width.
+#: Half width of the plot, divided by the largest modulus among -1 and the crossings of the negative axis; bounds of the
+#: half width.
 ROOM, NARROWEST, WIDEST = 1.3, 1.5, 5.0
 #: Decades of frequency below and above the crossings in a Bode plot.
 DECADES = 1.0

@@ -100,7 +100,7 @@ def are_stable(matrices: ArrayLike, delays: ArrayLike, within: float = 1.0) -> N
     """Returns True for systems `x_i(n) = sum_j a_ij x_j(n - D_i)` whose roots all lie inside a circle around 0.
 
     Args:
-        matrices: real or complex, one after the other, of up to 12 rows each.
+        matrices: real or complex matrices of up to 12 rows, numbered by the first axis.
         delays: D_i in steps, with axes (matrix, draw, flow); each matrix is combined with its own draws.
         within: radius of the circle.
 

@@ -211,8 +211,8 @@ def delay_margin(matrix: ArrayLike, delays: ArrayLike, flow: int | None = None, 
 def _turn_on(a: Matrix, turns: Complexes) -> tuple[Complexes, Complexes]:
     """Returns rho(U A) for each U, and the phase differences between components of left and right eigenvectors.
 
-    At a maximum of rho(U A), the phase differences are 0: the derivative of rho by the phase of U_i is the imaginary
-    part of component i in the product of both eigenvectors.
+    The derivative of rho by the phase of U_i is the imaginary part of component i of the product of both eigenvectors.
+    At a maximum of rho(U A), the phase differences are therefore 0.
     """
     values, right = np.linalg.eig(turns[:, :, None] * a)
     top = np.abs(values).argmax(axis=1)

@@ -136,7 +136,7 @@ def equilibrium(
     """Returns the equilibrium: a flow demands `x_max e^(-q/T)` at the largest price `q` of its path (eq. 7).
 
     Args:
-        routes: per entry, the indices of the links that it crosses.
+        routes: for each route, the indices of its links.
         capacities: per link, above 0.
         counts: number of flows that each route represents.
         mu: target utilisation, for all links or per link.

@@ -235,8 +235,8 @@ class Compensator:
 class Line:
     """Result of algorithm 3: every gain below `alpha_max` is stable in every network with delays below `longest`.
 
-    The result is verified without the algorithm: `F(jw, tau; 1)` is below the real axis for `w < frequency`, and below
-    the line `y = gamma (x + 1/alpha_max)` for larger `w`, for all `tau < longest`.
+    The result is verified without the algorithm, for all `tau < longest`. For `w < frequency`, `F(jw, tau; 1)` is below
+    the real axis. For larger `w`, it is below the line `y = gamma (x + 1/alpha_max)`.
 
     Attributes:
         compensator: compensator without the gain.

@@ -145,9 +145,9 @@ def symmetric(rates: ArrayLike, beta: ArrayLike, price: float, slope: float) -> 
 def theorem_7(flows: int, rate: float, beta: float, price: float, slope: float) -> Condition:
     """Returns the stability condition of identical flows on one link (eq 66-67).
 
-    The condition is for flows without delay, and by corollary 3 for any delay. The eigenvalues of the Jacobian are 1
-    minus these values: `beta p` for differences between flows, if there are two or more, and `beta p + beta N x p'` for
-    their sum. So the condition is also necessary.
+    The condition is for flows without delay, and by corollary 3 for any delay. Its values are `beta p`, for differences
+    between flows if there are two or more, and `beta p + beta N x p'`, for the sum of rates. The eigenvalues of the
+    Jacobian are 1 minus these values. The condition is therefore also necessary.
 
     Args:
         flows: number of flows.
