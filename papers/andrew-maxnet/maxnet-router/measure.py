@@ -1,4 +1,4 @@
-"""Price of the router and headers of packets, for single intervals and packets."""
+"""Price of the router after single intervals, and headers of single packets."""
 
 import operator
 from collections import Counter

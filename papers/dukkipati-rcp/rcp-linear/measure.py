@@ -88,7 +88,7 @@ def corrected(d):
 
 
 def printed_rate_change():
-    """R' divided by R at equilibrium, if R' were f of eq 18."""
+    """Value of R'/R at equilibrium, if R' were f of eq 18."""
     rate, queue = LINK.equilibrium
     load = rcp.arrivals(rate, LINK)
     return float((rate + rcp.rate_change(ALPHA, BETA, rate, load, queue, LINK)) / rate)

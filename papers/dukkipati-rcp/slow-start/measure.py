@@ -1,4 +1,4 @@
-"""TCP's slow-start curve compared with processor sharing, and TCP flows of figures 7 and 8 compared with the curve."""
+"""TCP's slow-start curve, compared with processor sharing and with TCP flows of figures 7 and 8."""
 
 import numpy as np
 

@@ -16,7 +16,7 @@ ROUTES, CAPACITIES = [[0, 1], [0], [1]], np.array([156.25, 78.125])
 USERS = Users(exponents=[0.5, 0.0, 1.0])
 BETA = 0.5
 LARGE = 5e3, 5e4
-DIGITS = 9  # accuracy of the limits that the solver and the series find
+DIGITS = 9  # decimal places to which limits are rounded
 LINKS, NUMBER = 4, 6  # links and users of the random networks
 STARTS = 0.1, 5.0
 

@@ -164,7 +164,7 @@ def comes_to_rest(part):
 
 
 def same_as_undamped(steps=500):
-    """Compares ADT, with K = I_u T, with eq. 163. Returns the result as text."""
+    """Compares ADT with eq. 163, for K = I_u T. Returns the result as text."""
     rng = np.random.default_rng(2)
     adt = BufferAlgorithm("adt", C, {"utilisation": 0.9, "gain": GAIN * INTERVAL})
     abs_u = BufferAlgorithm("abs", C, {"utilisation": 0.9, "loss": 0, "damping": "none"})

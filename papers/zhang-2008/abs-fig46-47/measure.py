@@ -53,7 +53,8 @@ def buffers(result, window=series.ALL):
 
 
 def settling(result):
-    """Time from which the buffer stays within 15 % of its mean over the last quarter, s; infinite if never."""
+    """Time from which the buffer stays within 15 % of its mean over the last quarter, s; infinite without such a time.
+    """
     t, b = buffers(result)
     final = b[t > 0.75 * END].mean()
     return series.holds_from(t, np.abs(b - final) <= SETTLED * final, 0.0)
@@ -114,7 +115,8 @@ def late(slow):
 
 
 def trained(name, plain, result):
-    """Metrics with training. The settling time is divided by that without training for targets a, or by END for b."""
+    """Metrics with training. The settling time is divided by that without training (targets a) or by END (targets b).
+    """
     return {
         "buffer_cv": utilisation.variation(result.links, LINK, LAST),
         "settling_time_ratio": float(settling(result) / (settling(plain) if name == "a" else END)),

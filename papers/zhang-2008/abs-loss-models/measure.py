@@ -22,7 +22,7 @@ from zhang_models.markov import evolve
 from zhang_models.windows import Windows, exact, matrix, simulate
 
 LINK = "A->B"
-SIZE = 1 / (1 - np.exp(-1e-3))  # bytes, the mean of exponential sizes of mean 1000 B that are rounded up
+SIZE = 1 / (1 - np.exp(-1e-3))  # mean packet size, bytes: exponential sizes of mean 1000, rounded up
 SERVED = 10e6 / 8 / SIZE  # packets/s
 QUEUES = ((0.8, 5), (0.95, 10), (1.0, 10), (1.2, 3))  # pairs of load and places
 PER_FLOW = 1e6  # bit/s

@@ -70,7 +70,7 @@ def plot(figure, canvas):
 
 
 def draw_rules(left, right):
-    """Draws the buffers of the rules over flows and over capacities. Round-trip times grow with the flows."""
+    """Draws the buffer of each rule against the number of flows and against the capacity. RTTs grow with the flows."""
     many, few = np.geomspace(2, 1024, 60), 16
     fast = np.geomspace(1e6, 1e10, 60)
     for axes, x, flows, capacities in ((left, many, many, CAPACITY), (right, fast / 1e6, few, fast)):

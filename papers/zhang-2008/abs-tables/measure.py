@@ -1,4 +1,4 @@
-"""Measures tables II and III, whose values the text lacks: buffer rules over the number of flows, and over capacity."""
+"""Measures tables II and III, whose values the text lacks: buffer rules by number of flows and by capacity."""
 
 from levelflow.buffers.candidates import BDP, BEST, BSCL, OURS, PRINTED, STANFORD, with_buffer
 from levelflow.measure import series, utilisation

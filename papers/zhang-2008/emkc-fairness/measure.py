@@ -1,4 +1,4 @@
-"""Computes steps to fairness of EMKC and AIMD from the maximally unfair start, synchronous and undelayed."""
+"""Computes steps to fairness of EMKC and AIMD. Rates start maximally unfair, and step synchronously without delay."""
 
 import math
 

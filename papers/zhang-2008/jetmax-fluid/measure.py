@@ -48,7 +48,8 @@ def deviation(rng, tau, steps):
 
 
 def stability():
-    """Theorem 15: eigenvalues 1 - tau, so rates are stable under any delay iff 0 < tau < 2, monotone iff tau <= 1."""
+    """Theorem 15: eigenvalues are 1 - tau. Rates are stable under any delay iff 0 < tau < 2, and monotone iff tau <= 1.
+    """
     rng = np.random.default_rng(RANDOM)
     jacobian = np.array([one_link(unit, 0.0, steps=1)[1] for unit in np.eye(3)]).T
     stable = {
@@ -69,7 +70,7 @@ def stability():
 def efficiency():
     """Theorem 17, eq 142: ceil(log eps / log |1 - tau|) steps from an empty link, at any capacity.
 
-    The iteration and the formula give these steps.
+    The steps are counted in the iteration, and computed by the formula.
     """
     steps = [steps_until(one_link([0.0] * 4, c).sum(axis=1) >= (1 - EPS) * c) for c in CAPACITIES]
     return {

@@ -190,7 +190,7 @@ def seconds(law, routers):
 
 
 def cost_ratios(runs):
-    """Time per packet of a JetMax router divided by that of an XCP router, per run. Their measurements alternate."""
+    """Ratio, per run, of the times per packet of a JetMax router and an XCP router. The two measurements alternate."""
     chains = [(law, routers) for law in ("jetmax", "xcp") for routers in (HOPS, 1)]
     times = np.array([[[seconds(*chain) for chain in chains] for _ in range(TURNS)] for _ in range(runs)]).min(axis=1)
     return Seeds([float((many - one) / (other - single)) for many, one, other, single in times])
@@ -232,7 +232,7 @@ def names_its_tightest(rng, band, zero):
     """True if packets on a random path select the router with the largest price. If the largest price counts as zero,
     they must select the smallest share among prices that count as zero.
 
-    The law treats prices up to `band` as zero, and the rule those up to `zero`.
+    The law treats prices up to `band` as zero. The rule treats prices up to `zero` as zero.
     """
     hops, most = [], rng.choice([0.5, 2 * band, 1.2 * band])
     for _ in range(rng.integers(2, 8)):

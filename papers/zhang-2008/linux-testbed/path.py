@@ -54,7 +54,9 @@ def checked(status):
 
 
 def build(here, router, there):
-    """Creates two pairs of devices and routes over them. The router's device towards `there` is the bottleneck."""
+    """Creates two pairs of devices, and the routes over these devices. The router's device towards `there` is the
+    bottleneck.
+    """
     enter(router)
     for device, far, near in (("lf0", here, 1), ("lf1", there, 2)):
         ip(f"link add {device} type veth peer name lf netns /proc/{os.getpid()}/fd/{far}")

@@ -40,7 +40,7 @@ def equal_flows(rng):
 
 
 def theorem_7():
-    """Compares the Jacobian of eq 65 by differences, and final rates of its iteration, with the closed forms."""
+    """Compares the Jacobian of eq 65, by differences, and the final rates of an iteration with closed forms."""
     rng = np.random.default_rng(RANDOM)
     flows, ratio, beta, symmetric, eigenvalues, ends = 5, 1.3, 0.3, [], [], []
     for kind, (price, _) in enumerate(PRICES):

@@ -1,4 +1,4 @@
-"""Compares losses of senders that overshoot a full link in closed form with the equations that they solve."""
+"""Compares closed forms with equations of motion, for the losses of senders that overshoot a full link."""
 
 import itertools
 

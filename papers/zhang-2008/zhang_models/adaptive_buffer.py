@@ -106,8 +106,8 @@ def damping_factor(utilisation: ArrayLike, before: ArrayLike, damping: Damping) 
 def utilisation_gradient(after: ArrayLike, target: float, interval: float, factor: ArrayLike = 1.0) -> Floats:
     """Returns `dF_u/dI_u`: eq. 169 as printed or, with the damping factor, the derivative for eq. 164.
 
-    `F_u` is `I T factor (u(n+1) - u*)`. This is the distance between the buffer that was set and the buffer for a
-    target of `u(n+1)`, the utilisation that resulted.
+    `F_u` is `I T factor (u(n+1) - u*)`. This is the difference between two buffers: the buffer that was set, and the
+    buffer for the target `u(n+1)`.
 
     Args:
         after: `u(n+1)`, the utilisation with the buffer.

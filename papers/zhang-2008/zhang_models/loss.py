@@ -115,7 +115,7 @@ def interrupted_bernoulli(sources: int, on: float, off: float) -> Arrivals:
 
 
 class Queue(NamedTuple):
-    """Queue with arrivals from a chain, in its stationary distribution.
+    """Stationary distribution of a queue whose arrivals come from a chain.
 
     Attributes:
         law: probability of a queue length after a slot (rows, from 0 to the buffer) and of a state of the chain in the
@@ -168,8 +168,8 @@ def queue(arrivals: Arrivals, buffer: int, service: int = 1) -> Queue:
 
 @explained
 def interrupted_bernoulli_loss(sources: int, on: float, off: float, places: int) -> float:
-    """Returns the fraction of cells lost: eq. 153, but divided by the mean number of arriving cells instead of queued
-    cells.
+    """Returns the fraction of cells lost, by eq. 153. The divisor is the mean number of arriving cells. The printed
+    divisor is the mean number of queued cells.
 
     Args:
         sources: number of sources.

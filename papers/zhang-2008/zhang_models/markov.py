@@ -23,7 +23,7 @@ WARM_UP = 100
 
 
 class ChainError(TheoryError):
-    """Invalid probabilities, or a chain whose stationary distribution is not unique or too large to solve for."""
+    """Invalid probabilities, a chain without a unique stationary distribution, or a chain with too many states."""
 
 
 class Stationary(NamedTuple):

@@ -93,7 +93,7 @@ def paths_of(flow: FlowRecord) -> list[tuple[list[str], float]]:
 
 
 def in_force(scenario: ScenarioRecord, start: float, end: float | None = None) -> ScenarioRecord:
-    """Returns a scenario whose links are constant: their values at one time, or averages over time.
+    """Returns a scenario with constant links. They have their values at one time, or averages over a window.
 
     Routes are those at time `start`.
 

@@ -325,8 +325,8 @@ class _Engine:
     def _news(self, number: int) -> tuple[Floats, Floats]:
         """Returns the feedback in the middle of a step, and its pace.
 
-        The pace is the time at the origin whose feedback arrives in one second, s. The queueing delay adds to the age
-        of feedback. While the delay grows, the pace is below 1, and at least 0.
+        Feedback that arrives in one second was produced in `pace` seconds. The queueing delay adds to the age of
+        feedback. While the delay grows, the pace is below 1, and at least 0.
         """
         links, columns = self.links, self.columns
         if links.queue.any() or self.arrived.min() < number - 2:

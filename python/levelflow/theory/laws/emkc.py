@@ -148,7 +148,7 @@ def loss(flows: float, capacity: float, alpha_over_beta: float) -> float:
 def lossless(flows: float, capacity: float, alpha_over_beta: float) -> float:
     """Returns the offset of a link's price with which the load equals the capacity, `N alpha / (beta C)` (V.3.3).
 
-    If flows with other bottlenecks cross the link, `C` is the capacity that these flows leave.
+    If flows with other bottlenecks cross the link, `C` is the capacity minus the load of these flows.
     """
     read_number("flows", flows, closed=True)
     return flows * read_number("alpha over beta", alpha_over_beta) / read_number("capacity", capacity)

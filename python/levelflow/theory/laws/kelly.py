@@ -98,7 +98,7 @@ def alone(
     start: float = 0.0,
     floor: float = -np.inf,
 ) -> Floats:
-    """Returns the rate, by step, of one flow on one link, which converges to `C + omega` (eq 54).
+    """Returns the rate of one flow on one link, by step. The rate converges to `C + omega` (eq 54).
 
     The rate is `x(n) = x(n-1) + kappa omega - kappa (x(n-D) - C)`: eq 1 and 53 for rates above 0.
 

@@ -110,7 +110,7 @@ def nack_rate(users: Users, rates: Numbers, shares: Numbers, *, marks: bool = Fa
 def rate_change(
     users: Users, beta: float, rates: Numbers, nacks: Numbers, *, blind: bool = False, acks: Numbers | None = None
 ) -> Floats:
-    """Returns `x'`: for rates by eq 9-10, for windows by their equations in terms of rates.
+    """Returns `x'`: by eq 9-10 for rates, and by the window equations converted to rates for windows.
 
     Args:
         users: the senders.

@@ -25,7 +25,7 @@ ROUNDS = 6
 
 
 class Hops:
-    """State per crossing, which is a flow at one hop of its path, and per link.
+    """State per link and per crossing. A crossing is a flow at one hop of its path.
 
     Attributes:
         limits: limit that a link sets for a flow; infinite before the first update, and while other hops ignore it.

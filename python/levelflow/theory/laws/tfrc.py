@@ -1,4 +1,4 @@
-"""TFRC: the equilibrium of Reno, whose equation sets its rate."""
+"""TFRC: Reno's equation sets the rate of TFRC, so the equilibrium is that of Reno."""
 
 from __future__ import annotations
 

@@ -287,7 +287,7 @@ def rest(rules: Rules, batch: Batch, rounds: int = 600, longest: int = 240) -> R
 
 @explained
 def networks(links: int, flows: int, capacities: ArrayLike, pace: ArrayLike) -> Batch:
-    """Returns all networks of a size: all choices of capacities, and of routes except for the order of flows.
+    """Returns all networks of a size, with all choices of capacities and routes. The order of flows is ignored.
 
     Raises:
         ParameterError: if a number is not allowed.

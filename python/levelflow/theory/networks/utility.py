@@ -41,7 +41,7 @@ TOLERANCE = 1e-10
 MOST_STEPS = 500
 #: Product of guess and slack that a Newton step aims at, relative to the mean product.
 AIM = 0.1
-#: Largest fraction of the distance to a price or slack of 0 in one step.
+#: Largest fraction of its distance to 0 that a price or slack covers in one step.
 SHORT_OF_ZERO = 0.99
 #: Relative decrease of the residual per step length, below which the step is halved; shortest step.
 DESCENT, SHORTEST = 0.01, 1e-15
@@ -51,7 +51,7 @@ MOST_STUCK = 10
 MOST_PAIRS = 2_000_000
 #: Regularisation that makes prices unique if the same flows cross several full links.
 SEPARATE = 1e-13
-#: Bound of logarithms, and number of bisections that determine a logarithm to one fifth.
+#: Bound of logarithms, and number of bisections that determine a logarithm to within 0.2.
 LARGEST_LOG, HALVINGS = 700.0, 13
 #: Load of the fullest link at the first prices, relative to the load at which the link would have its price.
 FIRST_LOAD = 0.5
@@ -245,7 +245,8 @@ class _State:
 
 @dataclass(frozen=True)
 class _Problem:
-    """Problem scaled to values near 1, by a typical capacity and the largest price that a flow would pay for this rate.
+    """Problem scaled to values near 1, by a typical capacity and by the largest price that a flow would pay at this
+    rate.
 
     The guess is one number `t` per link: `beta (y - C)^+`, the cost of the load above the capacity. The link then has
     its price at a load of `1 + t / limit` capacities, with `limit = beta C`, and its revenue is `t` divided by this

@@ -267,7 +267,7 @@ def _largest_by_counting(a: Matrix, steps: Ints) -> complex:
     degree = int(np.where(a != 0, pairs, 0).max(axis=1).sum())
     if degree > _LARGEST_DEGREE:
         raise ParameterError(f"delays that add up to {degree} steps are too long; the sum may be {_LARGEST_DEGREE}")
-    lowest = math.exp(-18 / degree)  # keeps powers of it above rounding errors
+    lowest = math.exp(-18 / degree)  # keeps powers of `lowest` above rounding errors
     unit = 1.0
     for _ in range(40):
         shrunk = a * unit ** -pairs.astype(np.float64)

@@ -135,7 +135,7 @@ def _normalised(matrix: ArrayLike) -> Matrix:
 
 
 def _like_normal(a: Matrix) -> Membership:
-    """Returns the membership in DN. Only one scaling gives rows and columns of each block equal 2-norms.
+    """Returns the membership in DN. Only one scaling makes the 2-norms of rows and columns of each block equal.
 
     A normal matrix has only zeros between its blocks.
     """

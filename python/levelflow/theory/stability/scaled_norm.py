@@ -38,10 +38,10 @@ class ScaledNorm(Bound):
 def scaled_norm(matrix: ArrayLike) -> ScaledNorm:
     """Returns `||A||_s`, the infimum of `||W A W^-1||_2` over positive diagonal W.
 
-    The infimum equals the largest infimum of an irreducible block. If blocks are coupled, no scaling may attain the
-    infimum. The norm is convex in the logarithms of the weights. Usually, the bounds differ by less than a millionth.
-    In one of a thousand cases, they differ by a few millionths. Both bounds are always valid. A matrix with 50 rows
-    takes less than a tenth of a second, one with 200 rows takes a second.
+    The infimum equals the largest infimum of an irreducible block. If blocks are coupled, possibly no scaling attains
+    the infimum. The norm is convex in the logarithms of the weights. Usually, the bounds differ by less than a
+    millionth. In one of a thousand cases, they differ by a few millionths. Both bounds are always valid. A matrix with
+    50 rows takes less than a tenth of a second, one with 200 rows takes a second.
 
     Raises:
         MatrixError: if the matrix is not allowed.
@@ -152,7 +152,7 @@ def _irreducible(block: Matrix) -> ScaledNorm:
 
 
 def _stands_alone(matrix: Matrix, part: Ints, weights: Floats) -> bool:
-    """Returns True if a finite scaling of the other blocks keeps the norm at that of the given block.
+    """Returns True if a finite scaling of the other blocks keeps the norm of the matrix at the norm of the given block.
 
     This is possible if and only if the largest singular vectors of the block are not coupled to other blocks.
     """

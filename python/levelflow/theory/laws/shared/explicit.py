@@ -23,9 +23,10 @@ def verdicts(ports: list[Port], *, relative: bool) -> list[Verdict]:
     """Returns verdicts on rates that grow by `alpha` times spare capacity and shrink by `beta` times the queue.
 
     Both gains are per mean round trip. Near the equilibrium, the loop is `(alpha s + beta)/s^2 sum_i w_i e^(-s d_i)` in
-    units of the mean round trip (Dukkipati et al. 2005, eq 9). The linear loop permits negative queues. A law that is
-    unstable with a queue may settle without a queue, so a simulation of the fluid model decides. If `relative`, a rate
-    changes in proportion to itself (RCP), otherwise in proportion to the capacity (XCP).
+    units of the mean round trip (Dukkipati et al. 2005, eq 9). The linear loop permits negative queues. A law with an
+    unstable linear loop may still settle, because the queue cannot fall below 0. A simulation of the fluid model
+    therefore decides. If `relative`, a rate changes in proportion to itself (RCP), otherwise in proportion to the
+    capacity (XCP).
     """
     gains = np.array(
         [
