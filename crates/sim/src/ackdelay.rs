@@ -1,5 +1,5 @@
 //! Random delay of ACKs at a receiver (Zhang 2008, section VI.3.5 and figs 23b, 26, 36b). ACKs leave in order with a
-//! fixed spacing. After every `m` ACKs, the next ACK is held for `d`, and delays all ACKs behind it.
+//! fixed spacing. After every `m` ACKs, the next ACK is delayed by `d`. All later ACKs wait for the delayed ACK.
 
 use std::collections::VecDeque;
 
@@ -9,7 +9,7 @@ use crate::id::PacketId;
 use levelflow_random::Stream;
 use levelflow_scenario::AckDelaySpec;
 
-/// Element that delays the ACKs of one flow.
+/// Queue that delays the ACKs of one flow.
 #[derive(Debug)]
 pub struct AckDelay {
     spec: AckDelaySpec,
@@ -20,7 +20,7 @@ pub struct AckDelay {
 }
 
 impl AckDelay {
-    /// Creates an empty element.
+    /// Creates an empty queue.
     pub fn new(spec: AckDelaySpec, mut stream: Stream) -> Self {
         let until_hold = group(&spec, &mut stream);
         Self {
@@ -32,13 +32,13 @@ impl AckDelay {
         }
     }
 
-    /// Adds an ACK; returns its release time if it is the first in line.
+    /// Adds an ACK. Returns its release time if no other ACK is queued.
     pub fn push(&mut self, now: Time, packet: PacketId) -> Option<Time> {
         self.queue.push_back(packet);
         (self.queue.len() == 1).then(|| self.release(now))
     }
 
-    /// Returns the ACK that is released now, and the release time of the next ACK.
+    /// Removes and returns the ACK that is due now. Also returns the release time of the next ACK.
     pub fn pop(&mut self, now: Time) -> (PacketId, Option<Time>) {
         let packet = self.queue.pop_front().expect("an event per head of line");
         self.last = Some(now);
@@ -46,7 +46,7 @@ impl AckDelay {
         (packet, next)
     }
 
-    /// Returns the release time of an ACK that becomes first in line at `now`.
+    /// Returns the release time of an ACK that becomes the first of the queue at `now`.
     fn release(&mut self, now: Time) -> Time {
         let spaced = self
             .last
@@ -60,7 +60,7 @@ impl AckDelay {
         spaced.saturating_add(hold.unwrap_or(Duration::MAX))
     }
 
-    /// Packets in the element.
+    /// Returns the queued ACKs.
     pub fn packets(&self) -> impl Iterator<Item = PacketId> + '_ {
         self.queue.iter().copied()
     }

@@ -2,8 +2,7 @@
 
 use levelflow_units::Time;
 
-/// Pending event, and the time at which the alarm should act. If the alarm acts later than the event, `due` has the
-/// time of the alarm.
+/// Time of the pending event, and time `due` at which the alarm acts. A postponed alarm keeps its earlier event.
 #[derive(Debug, Clone, Copy)]
 pub struct Alarm {
     event: Time,
@@ -16,7 +15,7 @@ impl Alarm {
         due: Time::NEVER,
     };
 
-    /// Moves the alarm; returns the time of the event to add, if one is needed.
+    /// Sets the time of the alarm. Returns the time of a new event if the pending event is too late.
     #[inline]
     pub fn set(&mut self, due: Time) -> Option<Time> {
         self.due = due;
@@ -27,7 +26,7 @@ impl Alarm {
         None
     }
 
-    /// Cancels the alarm; its event becomes stale.
+    /// Cancels the alarm. The pending event becomes stale.
     #[inline]
     pub fn clear(&mut self) {
         self.due = Time::NEVER;
@@ -63,14 +62,14 @@ impl Default for Alarm {
     }
 }
 
-/// Meaning of an event of an [`Alarm`].
+/// Result of an event of an [`Alarm`].
 #[derive(Debug, PartialEq, Eq)]
 pub enum Fired {
     /// The alarm acts now.
     Now,
-    /// The alarm was postponed: add an event at this time.
+    /// The alarm was postponed. The caller adds an event at this time.
     Later(Time),
-    /// The event is obsolete.
+    /// The alarm was cancelled, or an earlier event has replaced this event.
     Stale,
 }
 

@@ -1,4 +1,5 @@
-//! Capture file of links: Ethernet, IPv4, UDP, shim and header of each packet that reaches the far end of a link.
+//! Capture file of links. It contains Ethernet, IPv4, UDP, shim and law headers of each packet that reaches the far end
+//! of a link.
 //!
 //! The format is pcapng with one interface per link and times in nanoseconds. Payloads are omitted, and checksums
 //! assume payloads of zeros.
@@ -27,7 +28,7 @@ const PACKET: u32 = 6;
 
 /// Laws whose headers can be written into a capture.
 pub trait Wire: Protocol + Sized {
-    /// Writes the header to the start of `out`; returns the number of the signalling and the length of the header.
+    /// Writes the header to the start of `out`. Returns the number of the signalling and the length of the header.
     fn wire(header: &HeaderOf<Self>, out: &mut [u8]) -> (u8, usize);
 }
 
@@ -68,7 +69,7 @@ type Ends = (u32, u32);
 #[derive(Debug)]
 pub struct Capture<P: levelflow_laws::Protocol> {
     encode: Encode<P>,
-    /// Interface number and nodes of each link; none if the link is not captured.
+    /// Interface number and nodes of each link. `None` if the link is not captured.
     interfaces: IdVec<LinkId, Option<(u32, Ends)>>,
     /// Nodes of sender and receiver of each flow entry.
     hosts: IdVec<EntryId, Ends>,
@@ -76,7 +77,8 @@ pub struct Capture<P: levelflow_laws::Protocol> {
 }
 
 impl<P: Wire> Capture<P> {
-    /// Creates a capture of the `watched` links; `hosts` has the nodes of sender and receiver of each flow entry.
+    /// Creates a capture of the `watched` links. `hosts` contains the sender node and the receiver node of each flow
+    /// entry.
     #[must_use]
     pub fn new(links: usize, watched: &[Watched], hosts: Vec<(u32, u32)>) -> Self {
         let mut capture = Self {
@@ -198,7 +200,7 @@ fn shim_of<H>(packet: &Packet<H>, signalling: u8, length: usize, whose: Whose) -
     }
 }
 
-/// Pseudorandom flow number, the same in each run: the low half of FNV-1a.
+/// Returns a pseudorandom flow number, which is the same in each run: the low 32 bits of an FNV-1a hash.
 fn flow_number(parts: [u64; 3]) -> u32 {
     let bytes = parts.iter().flat_map(|part| part.to_le_bytes());
     bytes.fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| {
@@ -206,7 +208,7 @@ fn flow_number(parts: [u64; 3]) -> u32 {
     }) as u32
 }
 
-/// Writes an Ethernet header. Addresses are locally administered and end with the node's number, from 1.
+/// Writes an Ethernet header. Addresses are locally administered and end with the number of the node, counted from 1.
 fn ethernet(frame: &mut [u8; MAX_CAPTURED_BYTES], (from, to): (u32, u32)) {
     for (at, node) in [(0, to), (6, from)] {
         let [a, b, c, d] = (node + 1).to_be_bytes();
@@ -215,7 +217,7 @@ fn ethernet(frame: &mut [u8; MAX_CAPTURED_BYTES], (from, to): (u32, u32)) {
     frame[12..14].copy_from_slice(&[0x08, 0x00]);
 }
 
-/// Writes an IPv4 header. Node 1 has the address 10.0.0.1, and so on.
+/// Writes an IPv4 header. Node `n` has the address 10.0.0.`n`.
 fn ipv4(frame: &mut [u8; MAX_CAPTURED_BYTES], size: usize, ecn: u8, id: u16, [from, to]: [u32; 2]) {
     let ip = &mut frame[ETHERNET..ETHERNET + IPV4];
     ip[0..2].copy_from_slice(&[0x45, ecn]);
@@ -244,7 +246,7 @@ fn udp(frame: &mut [u8], size: usize, ports: [u16; 2]) {
     udp[6..8].copy_from_slice(&sum.to_be_bytes());
 }
 
-/// Sum of 16-bit words; an odd last byte is padded with zero (RFC 1071).
+/// Returns the sum of 16-bit words. A last single byte is padded with zero (RFC 1071).
 fn words(bytes: &[u8]) -> u32 {
     let word = |pair: &[u8]| u32::from(pair[0]) << 8 | pair.get(1).map_or(0, |low| u32::from(*low));
     bytes.chunks(2).map(word).sum()

@@ -1,4 +1,4 @@
-//! Link that changes during the run: its current state, and the effect of a change on the packet in service.
+//! State of a link that changes during the run, and the effect of a change on the packet in service.
 
 use levelflow_scenario::LinkState;
 use levelflow_units::{Bytes, Duration, Rate, Time};
@@ -11,24 +11,25 @@ pub struct Changing {
     next: usize,
     capacity: Rate,
     service: Service,
-    /// Start of the current packet's service, shifted by the time for which the link was down.
+    /// Start of the current packet's transmission, plus the time for which the link was down since then.
     began: Time,
-    /// Totals since time zero, for routers that measure the capacity.
+    /// Bytes and transmission times since time zero, for routers that measure the capacity.
     sent: Sent,
-    /// Value of `sent` at the latest measurement by each port's router; none if routers do not measure the capacity.
+    /// Value of `sent` at the latest measurement by the router of each port. `None` if routers do not measure the
+    /// capacity.
     seen: Option<Vec<Sent>>,
 }
 
-/// Service of a packet.
+/// State of the current transmission.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Service {
-    /// Transmission ends at this time.
+    /// The transmission ends at this time.
     Until(Time),
-    /// The link has been down since this time, with this number of bytes left to send.
+    /// The link has been down since this time. This number of bytes is left to send.
     Stalled(Time, f64),
 }
 
-/// Number of bytes sent, and their time in service.
+/// Number of bytes sent, and the sum of their transmission times.
 #[derive(Debug, Clone, Copy, Default)]
 struct Sent {
     bytes: u64,
@@ -36,8 +37,8 @@ struct Sent {
 }
 
 impl Changing {
-    /// Creates the state at time zero. If `measured`, the routers of `ports` ports measure the capacity; otherwise they
-    /// are notified of changes.
+    /// Creates the state at time zero. If `measured` is true, the routers of `ports` ports measure the capacity.
+    /// Otherwise, the link notifies them of changes.
     pub fn new(capacity: Rate, states: &[LinkState], measured: bool, ports: usize) -> Self {
         Self {
             states: states.to_vec(),
@@ -50,7 +51,7 @@ impl Changing {
         }
     }
 
-    /// Time of the next change.
+    /// Returns the time of the next change.
     pub fn due(&self) -> Option<Time> {
         self.states.get(self.next).map(|state| state.at)
     }
@@ -63,23 +64,23 @@ impl Changing {
         state
     }
 
-    /// Current line rate.
+    /// Returns the current line rate.
     pub fn capacity(&self) -> Rate {
         self.capacity
     }
 
-    /// True if the link is down.
+    /// Returns true if the link is down.
     pub fn is_dead(&self) -> bool {
         self.capacity == Rate::ZERO
     }
 
-    /// Records that the service of a packet starts at `now` and ends at `done`.
+    /// Records that the transmission of a packet starts at `now` and ends at `done`.
     pub fn begins(&mut self, now: Time, done: Time) {
         self.began = now;
         self.service = Service::Until(done);
     }
 
-    /// Changes the transmission time per byte, ps. Returns the new end of service of the current packet, unless the
+    /// Changes the transmission time per byte, ps. Returns the new end of the current transmission, or `None` if the
     /// link is down.
     pub fn repace(&mut self, now: Time, before: f64, after: f64) -> Option<Time> {
         let left = match self.service {
@@ -98,7 +99,7 @@ impl Changing {
         Some(done)
     }
 
-    /// True if the service of the current packet ends now; false for an event that a change has made obsolete.
+    /// Returns true if the current transmission ends now. False for an event that a change has made obsolete.
     pub fn is_done(&self, now: Time) -> bool {
         self.service == Service::Until(now)
     }
@@ -109,13 +110,13 @@ impl Changing {
         self.sent.busy = self.sent.busy + (now - self.began);
     }
 
-    /// True if routers are notified of changes.
+    /// Returns true if the link notifies routers of changes.
     pub fn notifies(&self) -> bool {
         self.seen.is_none()
     }
 
-    /// Capacity measured by the router of a port: bytes over time in service, for the packets of its control interval.
-    /// None if there are no such packets, or if routers are notified of changes.
+    /// Returns the capacity measured by the router of a port: `bytes / time` for the packets transmitted since the
+    /// previous call. Returns `None` without such packets, or if the link notifies routers of changes.
     pub fn measured(&mut self, port: usize) -> Option<Rate> {
         let seen = &mut self.seen.as_mut()?[port];
         let bytes = self.sent.bytes - seen.bytes;

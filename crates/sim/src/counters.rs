@@ -1,4 +1,4 @@
-//! Exact counters, the results derived from them at the end of a run, and packet conservation.
+//! Exact counters, results at the end of a run, and the check that packets are conserved.
 
 use derive_more::{Display, Error};
 use levelflow_results::{
@@ -6,7 +6,7 @@ use levelflow_results::{
 };
 use levelflow_units::Duration;
 
-/// Counters of one link; those updated for every packet come first.
+/// Counters of one link. The first fields are updated for every packet.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct LinkCounters {
@@ -40,7 +40,7 @@ impl LinkCounters {
         self.backlog_sum += backlog;
     }
 
-    /// Ends a sample: restarts the sums, which could overflow in a long run.
+    /// Adds the sums of this sampling interval to the totals, because the sums could overflow in a long run.
     pub(crate) fn fold(&mut self) {
         self.backlog_before += u128::from(std::mem::take(&mut self.backlog_sum));
     }
@@ -51,7 +51,8 @@ impl LinkCounters {
         self.dropped_bytes += bytes;
     }
 
-    /// Returns the number of packets that reached the far end since the previous call, and the number of packets lost.
+    /// Returns two numbers of packets since the previous call: those that reached the far end, and those that were
+    /// lost.
     pub(crate) fn arrivals_taken(&mut self) -> (u64, u64) {
         (std::mem::take(&mut self.delivered), std::mem::take(&mut self.lost))
     }
@@ -61,15 +62,15 @@ impl LinkCounters {
     }
 }
 
-/// Measures of a link since the latest sample, in addition to [`LinkCounters`].
+/// Measurements at a link since the latest sample, in addition to [`LinkCounters`].
 #[derive(Debug, Default)]
 pub struct LinkWindow {
     pub dropped: u32,
     pub marked: u32,
     pub dropped_bytes: u64,
-    /// Largest arrival rate over a router interval, bit/s.
+    /// Largest arrival rate over one control interval of a router, bit/s.
     pub peak_rate: f64,
-    /// Largest fraction of bytes dropped in a router interval.
+    /// Largest fraction of bytes dropped in one control interval of a router.
     pub peak_loss: f64,
 }
 
@@ -84,7 +85,7 @@ impl LinkWindow {
     }
 }
 
-/// Activity of a link since the latest sample.
+/// Counts of a link since the latest sample.
 #[derive(Debug)]
 pub struct LinkSample {
     pub window: LinkWindow,
@@ -95,24 +96,24 @@ pub struct LinkSample {
 }
 
 impl LinkSample {
-    /// Fraction of the arrived bytes that were dropped. It is capped at 1, since a queue may drop packets that arrived
-    /// before the latest sample.
+    /// Returns the ratio `dropped/arrived` of bytes, at most 1. A queue may drop packets that arrived before the latest
+    /// sample.
     pub(crate) fn loss(&self) -> f64 {
         (self.window.dropped_bytes as f64 / self.arrived_bytes.max(1) as f64).min(1.0)
     }
 }
 
-/// Counters of one flow entry; those updated for every packet come first.
+/// Counters of one flow entry. The first fields are updated for every packet.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct EntryCounters {
-    /// Wire bytes sent.
+    /// Bytes sent, on the wire.
     pub sent_bytes: u64,
-    /// Wire bytes received.
+    /// Bytes received, on the wire.
     pub delivered_bytes: u64,
-    /// Part of `delivered_bytes` without new data: control packets and duplicate data.
+    /// Bytes of `delivered_bytes` in control packets and duplicate data.
     pub repeated_bytes: u64,
-    /// Packets of senders: data, and packets that open and close flows.
+    /// Packets of senders: data packets, and packets that open or close flows.
     pub data: PacketCounts,
     /// ACKs of receivers.
     pub acks: PacketCounts,
@@ -120,9 +121,9 @@ pub struct EntryCounters {
     rtt: Histogram,
     /// Flows started.
     pub started: u64,
-    /// Flows that delivered everything, or that have no size and stopped.
+    /// Flows that delivered all their data. Also flows of unlimited size that stopped.
     pub finished: u64,
-    /// Transfers that stopped before they had delivered everything.
+    /// Transfers that stopped before all their data was delivered.
     pub aborted: u64,
 }
 
@@ -133,7 +134,7 @@ impl EntryCounters {
     }
 }
 
-/// Activity of a flow entry since the latest sample.
+/// Counts of a flow entry since the latest sample.
 #[derive(Debug, Default)]
 pub struct EntryWindow {
     pub sent_bytes: u64,
@@ -145,7 +146,7 @@ pub struct EntryWindow {
 }
 
 impl EntryWindow {
-    /// Adds the counts of another part of the network. Round trips are counted only in the part with the senders.
+    /// Adds the counters of another part of the network. Only the part that contains the senders counts round trips.
     pub(crate) fn absorb(&mut self, other: Self) {
         self.sent_bytes += other.sent_bytes;
         self.delivered_bytes += other.delivered_bytes;
@@ -157,8 +158,8 @@ impl EntryWindow {
 }
 
 impl EntryCounters {
-    /// Removes and returns the counts of this part, which another part adds to its own counts. Round trips and started
-    /// flows are not included.
+    /// Removes and returns the counts of this part of the network. Another part adds them to its own counts. Round
+    /// trips and started flows are not included.
     pub(crate) fn taken(&mut self) -> Self {
         Self {
             data: std::mem::take(&mut self.data),
@@ -172,7 +173,7 @@ impl EntryCounters {
         }
     }
 
-    /// Adds counts taken in another part of the network.
+    /// Adds counts from another part of the network.
     pub(crate) fn absorb(&mut self, other: &Self) {
         self.data += other.data;
         self.acks += other.acks;
@@ -209,13 +210,13 @@ impl EntryCounters {
 pub struct LinkEnd {
     /// Packets in the queue or on the wire.
     pub in_flight: u64,
-    /// Bits sent, relative to the bits that the line could have sent.
+    /// Ratio of the bits sent to the bits that the link could have sent.
     pub utilisation: f64,
     /// Largest backlog of the run, bytes.
     pub backlog_max: u64,
-    /// Delays by class of service.
+    /// Queueing delays of each service class.
     pub classes: Vec<ClassSummary>,
-    /// Packets waiting or in service.
+    /// Packets queued or in service.
     pub waiting_packets: u64,
 }
 

@@ -1,8 +1,8 @@
-//! Cuts a network into parts that run in parallel, at links with a long delay.
+//! Cuts a network, at links with a long delay, into parts that run in parallel.
 //!
-//! A packet needs at least the delay of its link to cross from one part to another. All parts can therefore run for the
-//! shortest delay of the links between them, a *window*, before they must exchange packets. Senders and receivers
-//! belong to the nodes at the ends of their paths.
+//! A packet takes at least the delay of its link to move from one part to another. All parts can therefore run for the
+//! shortest delay of the links between parts. This time is a *window*. Parts exchange packets after each window.
+//! Senders and receivers belong to the first and last node of their paths.
 
 use levelflow_laws::Protocol;
 use levelflow_scenario::Network;
@@ -11,7 +11,7 @@ use levelflow_units::Duration;
 use crate::id::{EntryId, Id, IdVec, LinkId, NodeId, PartId};
 use crate::partition::{Assignment, Graph};
 
-/// Limit on window lengths to try.
+/// Limit on the number of window lengths to try.
 const MAX_WINDOW_LENGTHS: usize = 24;
 
 /// Assignment of links, senders and receivers to parts.
@@ -19,9 +19,9 @@ const MAX_WINDOW_LENGTHS: usize = 24;
 pub struct Cut {
     parts: usize,
     window: Duration,
-    /// Parts at the two ends of each link: the part with the queue and the transmitter, and the part with the far end.
+    /// Part that contains the queue of each link, and part that contains its far end.
     links: IdVec<LinkId, [PartId; 2]>,
-    /// Parts at the two ends of each entry: the part with the senders, and the part with the receivers.
+    /// Part that contains the senders of each entry, and part that contains the receivers.
     entries: IdVec<EntryId, [PartId; 2]>,
 }
 
@@ -30,7 +30,7 @@ impl Cut {
         self.parts
     }
 
-    /// Time for which parts can run before they must exchange packets.
+    /// Returns the time for which parts can run before they must exchange packets.
     pub fn window(&self) -> Duration {
         self.window
     }
@@ -47,7 +47,7 @@ impl Cut {
         self.entries[entry].map(PartId::index)
     }
 
-    /// Largest number of links from one part to other parts.
+    /// Returns the largest number of links that lead from one part to other parts.
     pub fn most_exits(&self) -> usize {
         let mut exits = IdVec::<PartId, _>::from(vec![0; self.parts]);
         for &[queue, _] in self.links.iter().filter(|[queue, far_end]| queue != far_end) {
@@ -56,13 +56,13 @@ impl Cut {
         exits.iter().copied().max().unwrap_or_default()
     }
 
-    /// Links from a part to other parts.
+    /// Returns the links that lead from a part to other parts.
     pub fn exits(&self, part: usize) -> Vec<LinkId> {
         let leads = |&link: &LinkId| self.queue(link) == part && self.far_end(link) != part;
         self.links.ids().filter(leads).collect()
     }
 
-    /// Returns the largest fraction of the load in one part, and the fraction of the load that crosses between parts.
+    /// Returns two fractions of the load: the largest load of one part, and the load on links between parts.
     pub fn shares(&self, loads: &[u64]) -> (f64, f64) {
         let mut by_part = IdVec::from(vec![0; self.parts]);
         let mut crossing = 0;
@@ -77,7 +77,7 @@ impl Cut {
     }
 }
 
-/// Disjoint sets of elements that must stay together (union-find).
+/// Disjoint sets of elements that must be in the same part (union-find).
 #[derive(Debug, Clone)]
 struct Sets(IdVec<NodeId, NodeId>);
 
@@ -101,8 +101,8 @@ impl Sets {
     }
 }
 
-/// Returns the two elements of a link (queue and far end) or of an entry (sender and receiver). Entries are numbered
-/// after all links.
+/// Returns the two elements of number `i`: queue and far end of a link, or sender and receiver of an entry. Entries are
+/// numbered after all links.
 fn pair(i: usize) -> [NodeId; 2] {
     [2 * i, 2 * i + 1].map(NodeId::of)
 }
@@ -112,13 +112,13 @@ fn pair(i: usize) -> [NodeId; 2] {
 pub struct Nodes {
     /// Disjoint sets of the elements that [`pair`] numbers: queues, far ends, senders and receivers.
     sets: Sets,
-    /// Delay of each link; none if the network cannot be cut at this link.
+    /// Delay of each link. `None` if the network cannot be cut at this link.
     delays: Vec<Option<Duration>>,
     entries: usize,
 }
 
 impl Nodes {
-    /// Finds the nodes of a network; `None` if the network cannot be cut at all.
+    /// Finds the nodes of a network. Returns `None` if the network cannot be cut.
     pub fn of<P: Protocol>(network: &Network<P>) -> Option<Self> {
         if network.flows.iter().any(|flow| flow.session.is_some()) {
             return None; // a user requests the next page as soon as the receiver has the current page
@@ -153,7 +153,7 @@ impl Nodes {
         Some(Self { sets, delays, entries })
     }
 
-    /// Window lengths worth trying, shortest first.
+    /// Returns the window lengths to try, shortest first.
     pub fn windows(&self) -> Vec<Duration> {
         let mut all: Vec<_> = self.delays.iter().flatten().copied().collect();
         all.sort_unstable();
@@ -162,16 +162,16 @@ impl Nodes {
         all.into_iter().step_by(step).collect()
     }
 
-    /// Cuts the network at links with at least this delay, into parts of about equal load; `None` if there are too few
-    /// nodes.
+    /// Cuts the network at links with at least this delay, into parts of about equal load. Returns `None` if the
+    /// network has too few nodes.
     pub fn cut(&self, window: Duration, parts: usize, loads: &[u64]) -> Option<Cut> {
         let mut sets = self.joined(window);
         let part = graph(&mut sets, loads).assign(parts)?;
         self.by(&mut sets, &part, parts, window)
     }
 
-    /// Improves a cut, so that fewer packets cross it. The links between parts still have a delay of at least one time
-    /// window. `None` if a part of the new cut is empty.
+    /// Improves a cut so that fewer packets move between parts. The links between parts still have a delay of at least
+    /// one window. Returns `None` if a part of the new cut is empty.
     pub fn refined(&self, cut: &Cut, loads: &[u64]) -> Option<Cut> {
         let mut sets = self.joined(cut.window);
         let mut part = IdVec::from(vec![PartId(0); sets.0.len()]);
@@ -184,7 +184,7 @@ impl Nodes {
         self.by(&mut sets, &part, cut.parts, cut.window)
     }
 
-    /// Returns the sets that stay together if links with a delay below `window` are not cut.
+    /// Returns the sets of elements that are in the same part if links with a delay below `window` are not cut.
     fn joined(&self, window: Duration) -> Sets {
         let mut sets = self.sets.clone();
         for (link, _) in self
@@ -214,7 +214,7 @@ impl Nodes {
     }
 }
 
-/// Graph of the sets, connected by links.
+/// Builds a graph with the sets as nodes and the links as edges.
 fn graph(sets: &mut Sets, loads: &[u64]) -> Graph {
     let bound = sets.0.len();
     let nodes = sets.0.ids().filter(|&i| sets.find(i) == i).collect();
@@ -226,7 +226,7 @@ fn graph(sets: &mut Sets, loads: &[u64]) -> Graph {
     graph
 }
 
-/// Delay of a link; none if the network cannot be cut at this link.
+/// Returns the delay of a link. `None` if the network cannot be cut at this link.
 fn cuttable<P: Protocol>(link: &levelflow_scenario::LinkSpec<P>) -> Option<Duration> {
     let is_steady = link.changes.is_empty() && link.wire.is_even();
     Some(link.wire.delay).filter(|&delay| is_steady && delay > Duration::ZERO)

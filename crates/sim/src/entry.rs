@@ -1,4 +1,4 @@
-//! Flow entries: settings shared by the flows of an entry, and the state of the entry.
+//! Flow entries of a scenario: settings shared by the flows of an entry, and the state of the entry.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -14,7 +14,7 @@ use crate::counters::{EntryCounters, EntryWindow};
 use crate::id::{FlowId, HopId, IdVec, PathId, SessionId};
 use crate::packet::Label;
 
-/// Limits of simulated hosts: events occur exactly when due, and only the law limits the rate.
+/// Limits of simulated hosts. Hosts handle events exactly when they are due, and do not limit the rate.
 pub const LIMITS: Limits = Limits {
     max_rate: None,
     catch_up: Limits::VIRTUAL_TIME,
@@ -22,7 +22,7 @@ pub const LIMITS: Limits = Limits {
     least: 0,
 };
 
-/// Settings shared by the flows of an entry, and often by several entries.
+/// Settings of the flows of an entry. Several entries may share one copy.
 #[derive(Debug)]
 pub struct SharedRules<P: Protocol> {
     pub params: P::Params,
@@ -46,7 +46,7 @@ impl<P: Protocol> SharedRules<P> {
         }
     }
 
-    /// Returns the rules for the transport.
+    /// Returns the settings for the transport.
     #[inline]
     pub fn lend(&self) -> Rules<'_, P> {
         Rules {
@@ -58,13 +58,13 @@ impl<P: Protocol> SharedRules<P> {
 }
 
 impl<P: Protocol> PartialEq for SharedRules<P> {
-    /// Compares the fields from which all other fields are derived.
+    /// Compares only parameters and ACK size. All other fields are derived from them.
     fn eq(&self, other: &Self) -> bool {
         self.params == other.params && self.limits.control == other.limits.control
     }
 }
 
-/// State of a flow entry. Fields used for every packet come first, on as few cache lines as possible.
+/// State of a flow entry. The first fields are used for every packet and occupy few cache lines.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct FlowEntry<P: Protocol> {
@@ -75,35 +75,35 @@ pub struct FlowEntry<P: Protocol> {
     pub info: FlowInfo,
     /// Number derived from the name of the entry.
     pub identity: u32,
-    /// Start of each path of the entry in the table of hops.
+    /// Position of each path of the entry in the table of hops.
     pub hops: IdVec<PathId, HopId>,
-    /// Propagation delay of the forward links and of the links back, by path.
+    /// Propagation delay of the forward links and of the reverse links, for each path.
     pub delays: IdVec<PathId, [Duration; 2]>,
-    /// Ideal completion times, by path; empty unless the flows are transfers.
+    /// Data for ideal completion times, for each path. Empty if the flows have no size.
     pub ideal: IdVec<PathId, IdealPath>,
     /// Index of the entry's current routing plan.
     pub plan: usize,
     pub schedule: Schedule,
-    /// Number of flows, or sessions, that start at the next arrival.
+    /// Number of flows or sessions that start at the next arrival.
     pub batch: u32,
-    /// Number of flows that have begun and whose receivers lack data.
+    /// Number of flows that have started, and neither completed nor stopped.
     pub active: u32,
-    /// Free slots of finished flows.
+    /// Slots of ended flows, which later flows reuse.
     pub free_flows: BinaryHeap<Reverse<FlowId>>,
     pub free_sessions: Vec<SessionId>,
-    /// Random stream for pages, objects and think times.
+    /// Random stream for the numbers of pages and objects, and for think times.
     pub sessions: Stream,
 }
 
 impl<P: Protocol> FlowEntry<P> {
-    /// Counts delivered bytes that are not new data.
+    /// Counts delivered bytes that contain no new data.
     #[inline]
     pub fn count_repeated(&mut self, bytes: u64) {
         self.counters.repeated_bytes += bytes;
         self.window.repeated_bytes += bytes;
     }
 
-    /// True if the flows of the entry have a size.
+    /// Returns true if the flows of the entry have a size.
     pub fn has_transfers(&self) -> bool {
         self.spec.size.is_some()
     }
@@ -114,15 +114,16 @@ impl<P: Protocol> FlowEntry<P> {
         PathId(paths[member as usize % paths.len()])
     }
 
-    /// Returns the first path of a flow that started at this time. At equal times, flows start before routes change.
+    /// Returns the first path of a flow that started at this time. At equal times, a flow starts before the routes
+    /// change.
     pub fn first_path(&self, started: Time, member: u32) -> PathId {
         let plans = &self.spec.routes.plans;
         let later = plans.partition_point(|&(from, _)| from < started);
         self.path(later.saturating_sub(1), member)
     }
 
-    /// Ideal completion time of a transfer, s: the minimum over all paths that it may take. The hosts delay packets by
-    /// `hosts`.
+    /// Returns the ideal completion time of a transfer, s: the minimum over all paths that the flow may take. `hosts`
+    /// contains the delays at the hosts.
     pub fn ideal_time(&self, member: u32, size: u64, hosts: &RoundTrip) -> f64 {
         let plans = 0..self.spec.routes.plans.len();
         let paths = plans.map(|plan| &self.ideal[self.path(plan, member)]);
@@ -130,12 +131,12 @@ impl<P: Protocol> FlowEntry<P> {
         times.fold(f64::INFINITY, f64::min)
     }
 
-    /// Time of the entry's next routing change.
+    /// Returns the time of the entry's next change of routes.
     pub fn next_plan(&self) -> Option<Time> {
         self.spec.routes.plans.get(self.plan + 1).map(|&(from, _)| from)
     }
 
-    /// Start of a flow's path in the table of hops.
+    /// Returns the position of a flow's path in the table of hops.
     pub fn hop(&self, member: u32) -> HopId {
         self.hops[self.path(self.plan, member)]
     }

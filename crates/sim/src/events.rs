@@ -1,6 +1,6 @@
-//! Event list. It is small, because a link or a delay line has one pending event for all its packets. Deliveries of
-//! links are kept in a winner tree, apart from other events. With thousands of flows, each with an event of its own,
-//! only the earliest events are sorted.
+//! Event list. A link or a delay line has one pending event for all its packets, so the list is small. A winner tree
+//! contains the deliveries of links. With thousands of flows, each flow has an event of its own. In this case, only the
+//! earliest events are sorted.
 
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
@@ -11,14 +11,15 @@ use levelflow_units::Time;
 use crate::id::{AckDelayId, EntryId, FlowId, LinkId, PipeId, RouterId, SessionId};
 use crate::winner_tree::WinnerTree;
 
-/// Target of an event. Events at the same time are ordered by variant, then by index.
+/// Target of an event. Events at equal times are ordered by variant, then by index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Target {
     /// The next packet reaches the far end of this link.
     Link(LinkId),
-    /// The next packet of a host arrives at this link, before any interval of the link ends.
+    /// The next packet of a host arrives at this link. At equal times, the arrival precedes the end of a control
+    /// interval.
     FlowEntry(LinkId),
-    /// The next ACK reaches its sender through this delay line.
+    /// The next ACK of this delay line reaches its sender.
     Pipe(PipeId),
     /// The next ACK leaves this delay element.
     AckDelay(AckDelayId),
@@ -26,11 +27,11 @@ pub enum Target {
     Send(FlowId),
     /// The timer of this flow expires.
     Timer(FlowId),
-    /// This flow entry starts flows.
+    /// Flows of this entry start.
     Arrival(EntryId),
-    /// This router closes its interval.
+    /// The control interval of this router ends.
     Interval(RouterId),
-    /// This queue discipline closes its interval.
+    /// The control interval of this queue discipline ends.
     Queue(LinkId),
     /// The buffer of this link is resized.
     Buffer(LinkId),
@@ -42,7 +43,7 @@ pub enum Target {
     Write(FlowId),
     /// The user of this session requests the next page.
     Session(SessionId),
-    /// Capacity, delay or loss of this link change.
+    /// Capacity, delay or loss of this link changes.
     Change(LinkId),
     /// Routes change.
     Routes,
@@ -54,7 +55,7 @@ const INDEX_BITS: u32 = 27;
 const INDEX: u32 = (1 << INDEX_BITS) - 1;
 
 impl Target {
-    /// Order among events at the same time.
+    /// Returns a number that determines the order of events at equal times.
     pub fn code(self) -> u32 {
         let (kind, index) = match self {
             Self::Link(i) => (0, i.0),
@@ -104,23 +105,23 @@ impl Target {
     }
 }
 
-/// Number of pending events above which later events are kept unsorted.
+/// Number of pending events above which the list stores later events unsorted.
 const MAX_SORTED_EVENTS: usize = 4096;
-/// Length of a slice of time, 268 us. With shorter slices, the ends of their vectors would not fit the cache.
+/// Duration of a time slice, 268 us. With shorter slices there are more vectors, and their ends do not fit the cache.
 const SLICE_PS: u64 = 1 << 28;
-/// Number of slices, 550 ms in all: most retransmission timers expire within this time.
+/// Number of time slices. They cover 550 ms, within which most retransmission timers expire.
 const SLICES_AHEAD: usize = 2048;
 
-/// Prefetch distance in events of a slice, about one memory latency.
+/// Prefetch distance, in events of a time slice. Handling this number of events takes about one memory latency.
 const PREFETCH_DISTANCE_EVENTS: usize = 8;
 
 /// Time and target in one number.
 type Key = u128;
-/// Key of an event in a slice: time since the start of the slice, and target.
+/// Key of an event in a time slice: time since the start of the slice, and target.
 type InSlice = u64;
 
-/// Heap of events. The first event may already have been handled. The next event added then replaces the first event,
-/// which is faster than a removal and an insertion.
+/// Heap of events. After the first event has been handled, it stays in the heap until another event replaces it. A
+/// replacement is faster than a removal and an insertion.
 #[derive(Debug, Default)]
 struct Heap {
     events: BinaryHeap<Reverse<Key>>,
@@ -147,7 +148,7 @@ impl Heap {
         }
     }
 
-    /// Returns the first event, or `otherwise` if there is none.
+    /// Returns the first event, or `otherwise` if the heap is empty.
     #[inline]
     fn first(&mut self, otherwise: Key) -> Key {
         if self.vacant {
@@ -156,37 +157,37 @@ impl Heap {
         self.events.peek().map_or(otherwise, |&Reverse(key)| key)
     }
 
-    #[inline(never)] // so that the rest is inlined
+    #[inline(never)] // so that the caller is inlined
     fn remove_first(&mut self) {
         self.vacant = false;
         self.events.pop();
     }
 }
 
-/// Pending events in order of time, then target. The order does not depend on when the events were scheduled.
+/// Pending events in order of time, then target. The order does not depend on the order of insertion.
 #[derive(Debug)]
 pub struct EventList {
-    /// Deliveries of links, except deliveries beyond the range of the tree. Most events are deliveries.
+    /// Deliveries of links. The tree excludes deliveries that are too far in the future.
     links: WinnerTree,
-    /// Other events before the horizon.
+    /// Other events before the time `horizon`.
     near: Heap,
-    /// Remaining events of the slice before the horizon, latest first.
+    /// Remaining events of the current time slice, which ends at `horizon`. The latest event comes first.
     slice: Vec<Reverse<InSlice>>,
     slice_began: u64,
-    /// Next event of `slice`; the horizon if the slice is empty.
+    /// Key of the next event in `slice`. If `slice` is empty, key of the time `horizon`.
     next_of_slice: Key,
     horizon: u64,
-    /// Events of the slices after the horizon.
+    /// Unsorted events of the time slices after `horizon`.
     slices: VecDeque<Vec<Reverse<InSlice>>>,
     sliced: usize,
     /// Events after the last slice.
     far: BinaryHeap<Reverse<Key>>,
     many: usize,
-    /// Location of the next event.
+    /// Collection that contains the next event.
     place: Place,
 }
 
-/// Location of an event.
+/// Collection that contains an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     Links,
@@ -215,7 +216,7 @@ impl EventList {
         Self::with_at_most(MAX_SORTED_EVENTS, links)
     }
 
-    /// Creates an empty list that keeps about `many` events in order.
+    /// Creates an empty list that keeps about `many` events sorted.
     fn with_at_most(many: usize, links: usize) -> Self {
         Self {
             links: WinnerTree::new(links),
@@ -232,7 +233,8 @@ impl EventList {
         }
     }
 
-    /// Adds an event. Only the earliest event of a link is kept: its handler schedules the next event of the link.
+    /// Adds an event. For a link, the list keeps only the earliest delivery. The handler of a delivery schedules the
+    /// next delivery.
     #[inline(always)] // per event
     pub fn push(&mut self, at: Time, target: Target) {
         match target {
@@ -241,7 +243,7 @@ impl EventList {
         }
     }
 
-    /// Adds an event that is not in `links`.
+    /// Adds an event that does not fit into `links`.
     #[inline(never)]
     fn push_other(&mut self, at: Time, target: Target) {
         let key = key(at, target);
@@ -254,7 +256,7 @@ impl EventList {
         }
     }
 
-    /// Returns the next event before `end`. Calls `soon` with the target of each upcoming event of a slice.
+    /// Returns the next event before `end`. Calls `soon` with the target of an event that follows a few events later.
     #[inline(always)] // per event
     pub fn next_before(&mut self, end: Time, mut soon: impl FnMut(Target)) -> Option<(Time, Target)> {
         let link = self.links.first();
@@ -263,7 +265,8 @@ impl EventList {
             && at.as_ps() < time(near)
             && at.as_ps() < time(self.next_of_slice)
         {
-            // Most events are of links: the processor predicts this branch and continues before the comparison is done.
+            // Most events are deliveries. The processor therefore predicts this branch and continues before it has the
+            // result of the comparison.
             self.place = Place::Links;
             return (at < end).then_some((at, Target::Link(LinkId(i))));
         }
@@ -291,7 +294,7 @@ impl EventList {
         Some((at, Target::from_code(key as u32)))
     }
 
-    /// Removes the next event, which has this target.
+    /// Removes the next event. `target` is the target of this event.
     #[inline(always)] // per event
     pub fn pop(&mut self, target: Target) {
         debug_assert!(self.is_next(target));
@@ -323,7 +326,7 @@ impl EventList {
         });
     }
 
-    /// Removes the next event, which has this target, and adds another with the same target in one step.
+    /// Removes the next event and adds an event with the same target, in one step.
     #[inline(always)] // per event
     pub fn replace(&mut self, at: Time, target: Target) {
         debug_assert!(self.is_next(target));
@@ -350,7 +353,7 @@ impl EventList {
         first == Some(target.code())
     }
 
-    /// Stores an event at or after the horizon.
+    /// Stores an event whose time is at or after `horizon`.
     fn put_off(&mut self, key: Key) {
         let after = time(key) - self.horizon;
         match self.slices.get_mut((after / SLICE_PS) as usize) {
@@ -362,7 +365,7 @@ impl EventList {
         }
     }
 
-    /// Moves all events after the next slice out of the heap, unless this has already happened.
+    /// Moves the later events from the heap to time slices. Does nothing if a horizon has already been set.
     #[cold]
     fn spill(&mut self) {
         let Some(&Reverse(next)) = self.near.events.peek().filter(|_| self.horizon == u64::MAX) else {
@@ -380,7 +383,7 @@ impl EventList {
         self.find_next_of_slice();
     }
 
-    /// Moves the horizon past the next slice that has events.
+    /// Makes the next time slice with events the current slice. Advances `horizon` to its end.
     #[cold]
     fn refill(&mut self, soon: impl FnMut(Target)) {
         self.next_slice();
@@ -412,7 +415,7 @@ impl EventList {
         }
     }
 
-    /// Moves events from `far` to the slices that now cover their times.
+    /// Moves events from `far` to the time slices that now cover their times.
     fn take_from_far(&mut self) {
         let end = self.horizon.saturating_add(SLICE_PS * SLICES_AHEAD as u64);
         while let Some(Reverse(key)) = self.far.peek().copied().filter(|&Reverse(key)| time(key) < end) {
@@ -440,7 +443,7 @@ mod tests {
         })
     }
 
-    /// Generates times from the first slice to after the last slice. Equal times are frequent.
+    /// Generates times from the first time slice to after the last time slice. Many times are equal.
     fn some_time() -> impl Strategy<Value = u64> {
         let unit = prop::sample::select(vec![
             1,
@@ -478,8 +481,8 @@ mod tests {
         .collect()
     }
 
-    /// A delivery beyond the winner tree's range is pending outside the tree. Another packet overtakes this packet, and
-    /// later the first delivery is in range.
+    /// A delivery is beyond the range of the winner tree and therefore pending outside the tree. Another packet
+    /// overtakes the packet of this delivery. Later, the first delivery comes into range.
     #[test]
     fn a_delivery_that_is_pending_twice_does_not_hide_the_next() {
         const DAY: u64 = 86_400_000_000_000_000;
@@ -527,8 +530,8 @@ mod tests {
             prop_assert_eq!(drained(replaced), drained(removed));
         }
 
-        /// Simulates a run: events are handled in order, and each event adds later events. Before some events, the run
-        /// waits for events added by other parts of the network.
+        /// Simulates a run. Events are handled in order, and each event adds later events. Sometimes events from other
+        /// parts of the network are added between two events.
         #[test]
         fn a_spilled_list_hands_out_what_a_sorted_one_does(events in some_events(), steps in prop::collection::vec(some_time(), 60)) {
             let mut list = filled(&events);
@@ -540,7 +543,7 @@ mod tests {
             for (i, step) in steps.into_iter().enumerate() {
                 if let Some(entry) = sorted.first_entry().filter(|_| i % 5 == 4) {
                     let first = time(*entry.key());
-                    list.next_before(Time::NEVER, |_| ()); // reads the next event without handling it
+                    list.next_before(Time::NEVER, |_| ()); // returns the next event without removing it
                     prop_assert_eq!(list.next_before(Time::from_ps(first), |_| ()), None);
                     let between = Time::from_ps(now + (first - now) / 2);
                     for target in [Target::Send(FlowId(77)), Target::Link(LinkId(2))] {
@@ -556,7 +559,7 @@ mod tests {
                     first.remove();
                 }
                 let next = Time::from_ps(at.as_ps().saturating_add(step));
-                let late = i % 4 == 3 && next > at; // events may be added before the current one is removed
+                let late = i % 4 == 3 && next > at; // events may be added before the current event is removed
                 if !late {
                     list.pop(target);
                 }

@@ -1,4 +1,4 @@
-//! One flow of the engine: the sender, the state of its receiver, and their timers.
+//! Flow: sender, receiver state and timers.
 
 use levelflow_laws::{FlowInfo, Protocol, ReceiverOf, SenderLaw};
 use levelflow_scenario::Application;
@@ -11,37 +11,37 @@ use crate::host::Host;
 use crate::id::{AckDelayId, EntryId, HopId, PacketId, PipeId, SessionId};
 use crate::pipe::NO_PIPE;
 
-/// Marks a flow that belongs to no session.
+/// Session number of a flow that belongs to no session.
 pub const NO_SESSION: SessionId = SessionId(u32::MAX);
-/// Marks a flow whose ACKs are not delayed at random.
+/// Number for a flow whose ACKs have no random delay.
 pub const NO_ACK_DELAY: AckDelayId = AckDelayId(u32::MAX);
-/// Time from a flow's stop time to the event that stops the flow.
+/// Time between the stop time of a flow and the event that stops it.
 const SHORTEST_GAP: Duration = Duration::from_ps(1);
 
-/// Phase of a flow's life.
+/// Phase of a flow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Phase {
-    /// Opening, sending, or waiting for ACKs.
+    /// The flow opens, sends, or waits for ACKs.
     Live,
-    /// Nothing more to send; packets may still be in flight.
+    /// The flow has stopped sending. Packets may still be in flight.
     Done,
-    /// The slot is free.
+    /// The slot contains no flow.
     Free,
 }
 
-/// State of a receiver. Only flows that track losses and transfers have one.
+/// State of a receiver. A flow has this state only if it tracks losses or has a size.
 #[derive(Debug, Default)]
 pub struct Incoming {
     pub history: History,
     pub assembly: Assembly,
-    /// Delayed ACK, which the next packet may replace.
+    /// Delayed ACK. The ACK of the next packet may replace it.
     pub delayed: Option<PacketId>,
     /// Timer of the delayed ACK.
     pub delay: Alarm,
 }
 
-/// State of a flow. Fields used for every packet come first, on as few cache lines as possible. With many flows, these
-/// lines are not in the cache.
+/// State of a flow. The first fields are used for every packet and occupy few cache lines. With many flows, these lines
+/// are not in the cache.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Flow<P: Protocol> {
@@ -51,33 +51,33 @@ pub struct Flow<P: Protocol> {
     pub ack_delay: AckDelayId,
     pub incoming: Option<Box<Incoming>>,
     pub phase: Phase,
-    /// True if the flow has begun and its receiver lacks data.
+    /// True from the start of the flow until it is complete or stopped.
     pub active: bool,
-    /// Start of the flow's path in the table of hops.
+    /// Position of the flow's path in the table of hops.
     pub hop: HopId,
     pub host: Option<Box<Host>>,
-    /// Alarm for the next packet.
+    /// Alarm for the next data packet.
     pub pace: Alarm,
     /// Bytes received since the latest sample.
     pub delivered_bytes: u64,
     pub sender: Sender<P>,
-    /// Alarm for the next opening packet, or for the retransmission timeout. Few laws use this field and the following
-    /// fields for each packet.
+    /// Alarm for the next opening packet or for the retransmission timeout. Few laws use the following fields for each
+    /// packet.
     pub timer: Alarm,
     pub receiver: ReceiverOf<P>,
     pub started: Time,
-    /// Number of the flow in its entry, from 0.
+    /// Number of the flow in its entry, counted from 0.
     pub member: u32,
-    /// Web session of the flow, or [`NO_SESSION`].
+    /// Session of the flow, or [`NO_SESSION`].
     pub session: SessionId,
-    /// One-way delay from the host to the first link.
+    /// Delay from the sender to the first link.
     pub host_delay: Duration,
     pub base_rtt: Duration,
-    /// Application; none if the flow always has data to send.
+    /// Application. `None` if the flow always has data to send.
     pub writes: Option<Box<Writes>>,
 }
 
-/// Application, and the alarm of its next write.
+/// Application, and the alarm for its next write.
 #[derive(Debug)]
 pub struct Writes {
     pub application: Application,
@@ -85,7 +85,7 @@ pub struct Writes {
 }
 
 impl<P: Protocol> Flow<P> {
-    /// Creates a flow of this entry that has sent nothing. The flow tracks its packets if `recovers`.
+    /// Creates a flow of this entry that has sent nothing. If `recovers` is true, the flow tracks its packets.
     pub fn new(entry: EntryId, rules: &SharedRules<P>, info: &FlowInfo, now: Time, recovers: bool) -> Self {
         let SharedRules { params, transport, .. } = rules;
         let mut sender = Sender::new(P::Sender::new(params, info), transport, now);
@@ -116,18 +116,18 @@ impl<P: Protocol> Flow<P> {
         }
     }
 
-    /// True if a window limits the flow.
+    /// Returns true if a congestion window limits the flow.
     pub fn has_window(&self) -> bool {
         self.sender.law().window() < u32::MAX
     }
 
-    /// True if the flow sends at the rate of its law.
+    /// Returns true if the rate of the law determines the sending rate.
     pub fn is_sending(&self) -> bool {
         self.has_window() || self.pace.is_set() || self.writes.is_some()
     }
 
-    /// Returns the departure time of the next packet at the current rate, or the stop time of the flow if that is
-    /// earlier.
+    /// Returns the departure time of the next packet at the current rate. If the flow stops earlier, returns the stop
+    /// time.
     #[inline]
     pub fn departure(&self, now: Time) -> Time {
         let stop = self.sender.stop().saturating_add(SHORTEST_GAP);

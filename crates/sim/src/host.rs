@@ -1,11 +1,11 @@
-//! Sending hosts with random processing times and clock errors. Ideal hosts can lock each other's packets out of a full
-//! queue.
+//! Sending hosts with random processing times and clock errors. With ideal hosts, packets of one sender can lock
+//! packets of another sender out of a full queue.
 
 use levelflow_random::Stream;
 use levelflow_units::{Duration, Time};
 
 /// Processing time and clock error of a host, for one flow. The processing time of each packet is uniformly distributed
-/// between zero and `largest`. Packets keep their order.
+/// on `[0, largest)`. Packets keep their order.
 #[derive(Debug)]
 pub struct Host {
     stream: Stream,
@@ -34,14 +34,14 @@ impl Host {
         self.last
     }
 
-    /// Returns the time at which the host's clock shows `due`, if the clock was right at `since`.
+    /// Returns the time at which the clock of the host shows `due`. The clock was right at `since`.
     #[inline]
     pub fn clocked(&self, since: Time, due: Time) -> Time {
         if due == Time::NEVER {
             return due;
         }
         let gap = due.since(since).as_ps() as f64;
-        // A whole number of picoseconds, with its sign.
+        // Number of picoseconds, with a sign.
         let late = (gap * self.slow) as i64;
         Time::from_ps(due.as_ps().saturating_add_signed(late))
     }
@@ -61,8 +61,8 @@ mod tests {
             let ready = Time::ZERO + Duration::from_us(20 * (i / 2));
             let leaves = host.departure(ready);
             assert!(ready <= leaves && leaves < ready + largest && last <= leaves);
-            // Two packets are ready at once. The first leaves after 1/2 of the overhead on average, the second after
-            // 2/3.
+            // Two packets are ready at the same time. On average, the first packet leaves after `largest/2`, and the
+            // second packet after `2 largest/3`.
             sum += (leaves - ready).as_secs_f64();
             last = leaves;
         }

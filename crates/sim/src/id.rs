@@ -1,10 +1,10 @@
-//! Numbers of links, flows and other entities of a run. Each kind has a type of its own, which indexes only its own
-//! tables.
+//! Numbers of links, flows and other entities of a run. Each class of entities has its own number type, which indexes
+//! only tables of this class.
 
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut, Index, IndexMut};
 
-/// Number of an entity: its position in a table.
+/// Number of an entity: its index in a table.
 pub trait Id: Copy {
     fn of(index: usize) -> Self;
     fn index(self) -> usize;
@@ -33,27 +33,27 @@ macro_rules! ids {
 ids! {
     /// One direction of a link.
     LinkId
-    /// Flow slot. A slot is reused once its flow has ended and has no packets in flight.
+    /// Flow slot. A later flow reuses the slot after this flow has ended and has no packets in flight.
     FlowId
     /// Flow entry of the scenario.
     EntryId
     /// Web session slot.
     SessionId
-    /// Router with a control interval.
+    /// Router with a periodic control interval.
     RouterId
-    /// Delay line for ACKs, without a capacity.
+    /// Delay line for ACKs, without a rate limit.
     PipeId
-    /// Element that delays the ACKs of one flow at random.
+    /// Queue that delays the ACKs of one flow at random.
     AckDelayId
-    /// Position in the table of hops, which lists the links of all paths.
+    /// Index into the table of hops, which lists the links of all paths.
     HopId
-    /// Packet slot of the slab.
+    /// Packet slot.
     PacketId
     /// Path of a flow entry.
     PathId
     /// Node of the graph that is cut into parts.
     NodeId
-    /// Part of a cut network.
+    /// Part of a network that has been cut.
     PartId
 }
 
@@ -65,7 +65,7 @@ impl HopId {
     }
 }
 
-/// Vector indexed by one kind of numbers.
+/// Vector indexed by the numbers of one class of entities.
 #[derive(Debug, Clone)]
 pub struct IdVec<I, T> {
     items: Vec<T>,
@@ -73,14 +73,14 @@ pub struct IdVec<I, T> {
 }
 
 impl<I: Id, T> IdVec<I, T> {
-    /// Adds an item; returns its number.
+    /// Adds an item and returns its number.
     #[inline]
     pub fn push(&mut self, item: T) -> I {
         self.items.push(item);
         I::of(self.items.len() - 1)
     }
 
-    /// Extends the vector with copies of an item, up to this number.
+    /// Extends the vector with copies of an item, so that this number is a valid index.
     #[inline]
     pub fn reach(&mut self, id: I, item: T)
     where
@@ -96,12 +96,12 @@ impl<I: Id, T> IdVec<I, T> {
         self.items.get(id.index())
     }
 
-    /// Numbers of all items.
+    /// Returns the numbers of all items.
     pub fn ids(&self) -> impl Iterator<Item = I> + use<I, T> {
         (0..self.items.len()).map(I::of)
     }
 
-    /// Items with their numbers.
+    /// Returns all items with their numbers.
     pub fn pairs(&self) -> impl Iterator<Item = (I, &T)> {
         self.ids().zip(&self.items)
     }

@@ -1,12 +1,12 @@
-//! Sharing of equal parameters of links and entries. Packets then read one copy, which stays in the cache.
+//! Sharing of equal parameters of links and entries. All packets then read the same copy, which stays in the cache.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Number of recent values compared: enough for laws that alternate at a link or among flows.
+/// Number of recent values to compare. It suffices for a link or flow group whose laws alternate.
 const RECENT_VALUES: usize = 8;
 
-/// Keeps one copy of equal values that follow each other closely.
+/// Stores one copy of equal values. Only recent values are compared.
 #[derive(Debug)]
 pub struct Interner<T>(VecDeque<Arc<T>>);
 
@@ -17,7 +17,7 @@ impl<T> Default for Interner<T> {
 }
 
 impl<T: PartialEq> Interner<T> {
-    /// Returns a shared copy of a value: a recent equal copy, or a new copy.
+    /// Returns a shared copy of a value: an equal recent copy, or else a new copy.
     pub fn of(&mut self, value: T) -> Arc<T> {
         if let Some(equal) = self.0.iter().find(|held| ***held == value) {
             return Arc::clone(equal);

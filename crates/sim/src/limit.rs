@@ -1,4 +1,4 @@
-//! Memory limit of a run: the demand is estimated before the run begins, and checked during the run.
+//! Memory limit of a run. Memory is estimated before the run and checked during the run.
 
 use derive_more::{Display, Error};
 use levelflow_laws::{Any, AnyHeader, FlowInfo, Protocol, SenderLaw};
@@ -8,11 +8,11 @@ use levelflow_units::{Bytes, Duration};
 use crate::flow::Flow;
 use crate::packet::Packet;
 
-/// Largest capacity of a list relative to its contents, since lists double in size.
+/// Largest ratio of a list's capacity to its length, because lists double their capacity.
 const GROWTH_FACTOR: u64 = 2;
-/// Memory for a packet in flight, bytes: at the sender, at the receiver and in a queue.
+/// Memory for a packet in flight, in bytes: at the sender, at the receiver and in a queue.
 const PER_PACKET: u64 = 160;
-/// Memory for a flow in addition to its record, bytes: a large sender, loss recovery, streams, lists.
+/// Memory for a flow in addition to its `Flow` struct, in bytes: a large sender, loss recovery, streams and lists.
 const PER_FLOW: u64 = 1024;
 
 /// Error of a run that needs more memory than its limit.
@@ -24,8 +24,8 @@ pub struct MemoryExceeded {
     limit: Bytes,
 }
 
-/// Memory for flows and packets in flight, bytes. The sizes are those of the general engine, so that a run ends at the
-/// same event on any engine.
+/// Returns the memory for flows and packets in flight, in bytes. The sizes are those of the general engine. A run
+/// therefore ends at the same event on any engine.
 const fn bytes_for(flows: u64, packets: u64) -> u64 {
     let flow = GROWTH_FACTOR * size_of::<Flow<Any>>() as u64 + PER_FLOW;
     let packet = GROWTH_FACTOR * (size_of::<Packet<AnyHeader>>() as u64 + PER_PACKET);
@@ -34,16 +34,16 @@ const fn bytes_for(flows: u64, packets: u64) -> u64 {
         .saturating_add(packets.saturating_mul(packet))
 }
 
-/// Number of packets that fit the limit in addition to this number of flows.
+/// Returns the number of packets that fit the limit in addition to this number of flows.
 pub(crate) fn max_packets(flows: usize, limit: Bytes) -> usize {
     let left = limit.get().saturating_sub(bytes_for(flows as u64, 0));
     (left / bytes_for(0, 1)) as usize
 }
 
-/// Estimates the memory for the flows that never end, with their initial windows.
+/// Estimates the memory for flows that never end, with their initial windows.
 ///
 /// # Errors
-/// When the estimate exceeds the limit.
+/// Returns an error if the estimate exceeds the limit.
 pub fn check_memory<P: Protocol>(network: &Network<P>) -> Result<(), MemoryExceeded> {
     let mut sum = 0_u64;
     for spec in &network.flows {
@@ -66,7 +66,8 @@ pub fn check_memory<P: Protocol>(network: &Network<P>) -> Result<(), MemoryExcee
     Ok(())
 }
 
-/// Lower bound on the concurrent flows of an entry, and the number of packets that they send simultaneously.
+/// Returns a lower bound on the concurrent flows of an entry. Also returns the number of packets in their initial
+/// windows.
 fn at_once<P: Protocol>(spec: &FlowSpec<P>, duration: Duration) -> (u64, u64) {
     let Arrivals::Once { count } = spec.arrivals else {
         return (0, 0);
@@ -82,7 +83,7 @@ fn at_once<P: Protocol>(spec: &FlowSpec<P>, duration: Duration) -> (u64, u64) {
 }
 
 impl MemoryExceeded {
-    /// Creates the error of a run that has reached its memory limit.
+    /// Creates the error of a run that has exceeded its memory limit.
     pub(crate) fn on_the_way(flow: &str, packets: u64, flows: u64, now: Duration, limit: Bytes) -> Self {
         Self {
             flow: flow.to_owned(),

@@ -1,11 +1,11 @@
 //! One direction of a link: a queue, a transmitter and a wire.
 //!
-//! If a link makes every decision on arrival, the departure time of a packet is known on arrival. Such a packet takes
-//! one event: delivery at the far end. Departures are caught up with lazily, in order, before the queue is read. The
-//! state of a router law changes only at the end of an interval, and every interval begins by catching up. A law that
-//! stamps departing packets therefore sees the same state as if each departure were an event. A queue that drops from
-//! its front or decides on departure takes a second event, at the end of each transmission. The queues of a
-//! [`Scheduler`] take this event, too. A shaper may make the transmitter wait, which takes a third event.
+//! Most links make every decision on arrival, so the departure time of a packet is known when it arrives. Such a packet
+//! takes one event: its delivery at the far end. Departures before the current time are processed in order before the
+//! queue is read. The state of a router law changes only at the end of a control interval. Departures are processed
+//! first, so a law that stamps departing packets uses the correct state. A queue that drops from its front or decides
+//! on departure needs a second event, at the end of each transmission. The queues of a [`Scheduler`] need this event,
+//! too. A shaper that delays the transmitter needs a third event.
 
 mod classes;
 mod inspect;
@@ -35,7 +35,7 @@ use levelflow_scenario::LinkSpec;
 use served::Served;
 pub use wire::Delivery;
 
-/// Marks a packet whose queueing delay has been counted.
+/// Delay value of a packet whose queueing delay has already been recorded.
 const COUNTED: Duration = Duration::MAX;
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -47,13 +47,13 @@ struct Transit {
     size: u32,
 }
 
-/// State of a router, aligned to a cache line: the routers of JetMax, EMKC and Kelly fit one line.
+/// State of a router, aligned to a cache line. The routers of JetMax, EMKC and Kelly fit into one line.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct LawPort<P: Protocol> {
     pub params: Arc<RouterParamsOf<P>>,
     pub law: RouterOf<P>,
-    /// Bytes dropped in the current interval.
+    /// Bytes dropped in the current control interval.
     dropped: u64,
 }
 
@@ -74,7 +74,7 @@ struct Aqm {
     params: AnyQueueParams,
     ecn: bool,
     stream: Stream,
-    /// Bytes dropped in the current interval.
+    /// Bytes dropped in the current control interval.
     dropped: u64,
     since: Time,
 }
@@ -92,70 +92,70 @@ impl Aqm {
     }
 }
 
-/// State of a link. Fields used for every packet come first, on as few cache lines as possible.
+/// State of a link. The first fields are used for every packet and occupy few cache lines.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Link<P: Protocol> {
-    /// Packets from the far end to the tail of the queue; the first `departed` of them are on the wire. If the
-    /// transmitter has events of its own, the ring has only packets on the wire, without the packets that overtake
-    /// others.
+    /// Packets from the far end to the tail of the queue. The first `departed` packets are on the wire. If the
+    /// transmitter has its own events, the ring contains only packets on the wire, except those in `overtaking`.
     transit: Ring<Transit>,
     departed: u32,
-    /// True if departures follow from arrivals and no packet overtakes another: the transmitter has no events of its
-    /// own, and the wire only delays.
+    /// True if departure times follow from arrivals and no packet overtakes another. The transmitter then has no events
+    /// of its own, and the wire only delays packets.
     fifo: bool,
-    /// True for a FIFO without queue discipline and without a buffer-sizing algorithm, as most links are.
+    /// True for a FIFO with neither queue discipline nor buffer-sizing algorithm. Most links are plain.
     plain: bool,
     stamps: bool,
-    /// True if the far end is in another part of the network, which collects departed packets.
+    /// True if the far end is in another part of the network. That part collects departed packets.
     leads_elsewhere: bool,
     overflow: Overflow,
     delay: Duration,
     free_at: Time,
     /// Transmission time per byte, ps.
     pace: f64,
-    /// Backlog, bytes: waiting or in service.
+    /// Bytes queued or in service.
     backlog: u64,
     /// Largest backlog since the last sample, bytes.
     backlog_max: u64,
     /// Largest backlog up to the last sample, bytes.
     backlog_before: u64,
     buffer: Buffer,
-    /// Time at which the first packet in `entering` arrives at the queue; NEVER if there is none.
+    /// Time at which the first packet in `entering` arrives at the queue. NEVER if `entering` is empty.
     pub first_entry: Time,
     pub ports: Vec<LawPort<P>>,
     pub counters: LinkCounters,
     served: Option<Box<Served>>,
     aqm: Option<Box<Aqm>>,
     sizing: Option<Box<Sizing>>,
-    /// Wire in operation; none if it loses no packet and the transmitter has no events of its own.
+    /// Loss, jitter and delay of the wire. `None` if the wire loses no packet and the transmitter has no events of its
+    /// own.
     wire: Option<Box<Wire>>,
     window: LinkWindow,
-    /// Bytes that had arrived by the latest sample.
+    /// Bytes that had arrived at the latest sample.
     arrived_at_sample: u64,
-    /// Bytes that had left the queue by the latest sample.
+    /// Bytes that had left the queue at the latest sample.
     sent_at_sample: u64,
-    /// Packets that had left the queue by the latest sample.
+    /// Packets that had left the queue at the latest sample.
     left_at_sample: u64,
     /// Value of `counters.arrived_bytes` at the start of the first port's current interval.
     arrived_before: u64,
-    /// Packets sent by hosts at this end that have not arrived at the queue, in order of arrival.
+    /// Packets sent by hosts at this node that have not yet arrived at the queue, in order of arrival.
     entering: VecDeque<(Time, PacketId)>,
-    /// Fraction by which the clock of the transmitter is slow.
+    /// Relative error of the transmitter's clock; positive if the clock is slow.
     slow: f64,
     changing: Option<Box<Changing>>,
 }
 
-/// Fate of a packet that arrives at a link.
+/// Result of a packet's arrival at a link.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Admission {
-    /// Accepted as the only packet; its delivery needs an event at this time.
+    /// Accepted, and no other packet is on the link. The delivery needs an event at this time.
     First(Time),
-    /// Served at once, until this time.
+    /// Accepted, and its transmission starts at once. The transmission ends at this time.
     Served(Time),
-    /// Queued behind other packets.
+    /// Accepted. No new event is needed.
     Follows,
-    /// Dropped, because the buffer is full or by the queue discipline.
+    /// Dropped by the queue discipline, or because the buffer is full.
     Dropped,
 }
 
@@ -165,7 +165,7 @@ fn pace(capacity: Rate, slow: f64) -> f64 {
 }
 
 impl<P: Protocol> Link<P> {
-    /// Creates an idle link; `id` identifies its routers.
+    /// Creates an idle link. `id` identifies its routers.
     pub fn new(spec: &LinkSpec<P>, id: u32, seed: u64, shared: &mut Interner<RouterParamsOf<P>>) -> Self {
         let info = PortInfo {
             id,
@@ -227,13 +227,13 @@ impl<P: Protocol> Link<P> {
         }
     }
 
-    /// Adds a packet sent by a host at this end, which arrives at the queue at `at`. Returns a wake-up time if no
-    /// pending event of this link will pick the packet up.
+    /// Adds a packet sent by a host at this node. The packet arrives at the queue at `at`. Returns a wake-up time if no
+    /// pending event of this link will admit the packet.
     pub fn expect(&mut self, at: Time, id: PacketId) -> Option<Time> {
         let behind = self.entering.iter().rev().take_while(|&&(other, _)| other > at).count();
         let position = self.entering.len() - behind;
         if behind == 0 {
-            // The common case, and faster than an insertion.
+            // This case is common, and an append is faster than an insertion.
             self.entering.push_back((at, id));
         } else {
             self.entering.insert(position, (at, id));
@@ -242,7 +242,7 @@ impl<P: Protocol> Link<P> {
         (position == 0 && self.is_idle()).then_some(at)
     }
 
-    /// Returns the next packet of a host that has arrived at the queue by `now`, with its arrival time.
+    /// Removes and returns a packet of a host that has arrived at the queue by `now`, and its arrival time.
     pub fn entered(&mut self, now: Time) -> Option<(Time, PacketId)> {
         if self.first_entry > now {
             return None;
@@ -252,14 +252,15 @@ impl<P: Protocol> Link<P> {
         entry
     }
 
-    /// Returns the arrival time of the next packet of a host, if no pending event of this link will pick it up.
+    /// Returns the arrival time of the next packet of a host. `None` if a pending event of this link will admit the
+    /// packet.
     #[inline]
     pub fn next_entry(&self) -> Option<Time> {
         (self.first_entry < Time::NEVER && self.is_idle()).then_some(self.first_entry)
     }
 
-    /// True if a packet that arrived now would need an event of its own. A link to another part needs none: packets of
-    /// its hosts are picked up before departed packets are collected.
+    /// Returns true if an arriving packet needs its own event because the link has no pending event. A link to another
+    /// part of the network needs no event: packets of hosts are admitted before departed packets are collected.
     fn is_idle(&self) -> bool {
         match &self.served {
             Some(served) => served.in_service.is_none() && served.opens.is_none(),
@@ -267,13 +268,14 @@ impl<P: Protocol> Link<P> {
         }
     }
 
-    /// True for a FIFO without queue discipline and buffer-sizing algorithm, and with a wire that only delays.
+    /// Returns true for a FIFO with neither queue discipline nor buffer-sizing algorithm, whose wire only delays
+    /// packets.
     #[inline]
     pub fn is_plain(&self) -> bool {
         self.plain
     }
 
-    /// True if departures follow from arrivals, and no packet overtakes another or is lost on the wire.
+    /// Returns true if departure times follow from arrivals, and the wire neither reorders nor loses packets.
     #[inline]
     pub fn is_fifo(&self) -> bool {
         self.fifo
@@ -318,7 +320,7 @@ impl<P: Protocol> Link<P> {
         self.join::<false>(now, id, size as u32)
     }
 
-    /// Updates routers and counters on an arrival, even if the packet is then dropped.
+    /// Updates routers and counters for an arriving packet. The packet may still be dropped.
     #[inline(always)]
     fn arrive<const FIFO: bool>(&mut self, now: Time, id: PacketId, packets: &mut Slab<HeaderOf<P>>) -> Arriving {
         self.depart_by::<FIFO>(now, packets);
@@ -343,7 +345,7 @@ impl<P: Protocol> Link<P> {
         arriving
     }
 
-    /// Returns true if the queue discipline accepts the packet, possibly with a mark.
+    /// Returns true if the queue discipline accepts the packet. The discipline may mark the packet.
     #[inline(never)]
     fn passes(&mut self, arriving: &Arriving, id: PacketId, packets: &mut Slab<HeaderOf<P>>) -> bool {
         let Some(aqm) = &mut self.aqm else { return true };
@@ -358,7 +360,7 @@ impl<P: Protocol> Link<P> {
         }
     }
 
-    /// Enqueues a packet for which there is room.
+    /// Enqueues a packet that fits into the buffer.
     #[inline(always)]
     fn join<const PLAIN: bool>(&mut self, now: Time, id: PacketId, size: u32) -> Admission {
         let delay = self.account::<PLAIN>(now, size);
@@ -376,8 +378,8 @@ impl<P: Protocol> Link<P> {
         }
     }
 
-    /// Adds a packet to the backlog. Returns the packet's queueing delay. The delay is right if the packet keeps its
-    /// place and the line keeps its rate.
+    /// Adds a packet to the backlog. Returns its queueing delay, under the assumption that the packet is not dropped
+    /// and the line rate does not change.
     #[inline(always)]
     fn account<const PLAIN: bool>(&mut self, now: Time, size: u32) -> Duration {
         let transmission = self.transmission(size);
@@ -391,7 +393,7 @@ impl<P: Protocol> Link<P> {
         begin - now
     }
 
-    /// Counts a drop that a larger buffer would have avoided; only such drops count for buffer-sizing algorithms.
+    /// Counts a drop that a larger buffer would have prevented. Buffer-sizing algorithms count only such drops.
     fn drop_for_lack_of_room(&mut self, size: u64) {
         if let Some(sizing) = &mut self.sizing {
             sizing.refuse(size);
@@ -419,7 +421,7 @@ impl<P: Protocol> Link<P> {
     fn depart_by<const FIFO: bool>(&mut self, now: Time, packets: &mut Slab<HeaderOf<P>>) {
         debug_assert!(!FIFO || self.fifo);
         if FIFO && self.free_at <= now && !self.stamps {
-            // The transmitter is idle: all packets have departed.
+            // The transmitter is idle, so all packets have departed.
             debug_assert!(self.transit.back().is_none_or(|last| last.deliver <= now + self.delay));
             self.departed = self.transit.len() as u32;
             self.backlog = 0;
@@ -434,7 +436,7 @@ impl<P: Protocol> Link<P> {
         }
     }
 
-    /// Removes a packet from the queue; returns true if the wire will lose it.
+    /// Removes a packet from the queue. Returns true if the wire will lose the packet.
     #[inline(always)]
     fn leave<const FIFO: bool>(&mut self, packet: PacketId, size: u32, packets: &mut Slab<HeaderOf<P>>) -> bool {
         self.backlog -= u64::from(size);
@@ -459,7 +461,7 @@ impl<P: Protocol> Link<P> {
         }
     }
 
-    /// True if the buffer has room for `size` more bytes in addition to its `packets`.
+    /// Returns true if `size` more bytes fit into the buffer. `packets` is the number of packets in the buffer.
     #[inline]
     fn fits(&self, size: u64, packets: u32) -> bool {
         match self.buffer {
@@ -469,13 +471,13 @@ impl<P: Protocol> Link<P> {
         }
     }
 
-    /// Transmission time to the nearest picosecond. The time is at most 7 days at the slowest rate, so it fits a signed
-    /// number. The conversion to a signed number is faster.
+    /// Returns the transmission time, rounded to the nearest picosecond. The time is at most 7 days at the slowest
+    /// rate, so it fits into a signed number. The conversion of a float to a signed number is faster.
     fn transmission(&self, size: u32) -> Duration {
         Duration::from_ps((f64::from(size) * self.pace + 0.5) as i64 as u64)
     }
 
-    /// Packets waiting or in service.
+    /// Returns the number of packets queued or in service.
     #[inline]
     pub fn queue_packets(&self) -> usize {
         let served = self.served.as_ref().map_or(0, |served| served.packets());
@@ -487,7 +489,7 @@ impl<P: Protocol> Link<P> {
         self.transit.len() - self.departed as usize
     }
 
-    /// Bytes of the packet in service.
+    /// Returns the size of the packet in service.
     fn in_service(&self) -> Bytes {
         let served = self.served.as_ref().and_then(|served| served.in_service);
         let next = self.transit.get(self.departed as usize).map(|next| next.size);

@@ -1,4 +1,4 @@
-//! Packets are stored in a slab and passed around by index.
+//! Packets, stored in a slab. Other modules refer to a packet by its index.
 
 use levelflow_laws::{Kind, Transport};
 use levelflow_path::scheduler::{Ecn, FlowKey};
@@ -7,24 +7,24 @@ use levelflow_units::Time;
 use crate::id::{EntryId, FlowId, HopId, Id, IdVec, PacketId};
 use crate::prefetch::prefetch;
 
-/// Packet. It fits a cache line.
+/// Packet. Its size is one cache line.
 #[derive(Debug, Clone)]
 #[repr(align(64))]
 pub struct Packet<H> {
     pub header: H,
-    /// Send time of this packet or, for an ACK, of the packet that it acknowledges.
+    /// Send time of the packet. For an ACK, send time of the acknowledged packet.
     pub sent: Time,
-    /// Position of the packet's first byte in its transfer.
+    /// Position of the packet's first byte in the transfer.
     pub offset: u64,
     pub flow: FlowId,
-    /// Number of the transmission: retransmissions have new numbers.
+    /// Packet number. A retransmission has a new number.
     pub number: u32,
-    /// Position in the table of hops.
+    /// Index into the table of hops.
     pub hop: HopId,
-    /// Wire size of this packet, bytes.
+    /// Size on the wire, bytes.
     pub size: u16,
     pub label: Label,
-    /// Packets that an ACK acknowledges.
+    /// Number of packets that an ACK acknowledges.
     pub acks: u8,
 }
 
@@ -40,7 +40,7 @@ impl Label {
     const LOST: u8 = 1 << 5;
     const SCALABLE: u8 = 1 << 6;
 
-    /// Flags of data under a law with this transport: ECN-capable or not, with ECT(1) or ECT(0).
+    /// Returns the flags of data packets under a law with this transport: not ECN-capable, ECT(0) or ECT(1).
     pub fn flags(transport: &Transport) -> u8 {
         match (transport.ecn, transport.scalable) {
             (false, _) => 0,
@@ -49,13 +49,13 @@ impl Label {
         }
     }
 
-    /// Label of a packet from the sender. Only data has the [flags](Self::flags).
+    /// Returns the label of a packet sent by a sender. Only data packets have `flags`.
     #[inline]
     pub fn of(kind: Kind, flags: u8) -> Self {
         Self(kind as u8 | if kind == Kind::Data { flags } else { 0 })
     }
 
-    /// ECN field of the IP header. An ACK cannot be marked.
+    /// Returns the ECN field of the IP header. Queues cannot mark an ACK.
     #[inline]
     pub fn ecn(self) -> Ecn {
         match (
@@ -70,7 +70,7 @@ impl Label {
         }
     }
 
-    /// Kind of the packet or, for an ACK, of the packet that it acknowledges.
+    /// Returns the kind of the packet. For an ACK, returns the kind of the acknowledged packet.
     #[inline]
     pub fn kind(self) -> Kind {
         match self.0 & Self::KIND {
@@ -86,19 +86,19 @@ impl Label {
         self.0 & Self::ACK != 0
     }
 
-    /// True if the packet was marked or, for an ACK, if a packet that it acknowledges was.
+    /// Returns true if the packet has been marked. For an ACK, returns true if an acknowledged packet was marked.
     #[inline]
     pub fn is_marked(self) -> bool {
         self.0 & Self::MARKED != 0
     }
 
-    /// True if queues may mark the packet.
+    /// Returns true if queues may mark the packet.
     #[inline]
     pub fn is_capable(self) -> bool {
         self.0 & Self::CAPABLE != 0
     }
 
-    /// Marks the packet if it is ECN-capable; returns true if it is.
+    /// Marks the packet if it is ECN-capable. Returns true for an ECN-capable packet.
     #[inline]
     pub fn mark(&mut self) -> bool {
         let capable = self.is_capable();
@@ -114,13 +114,13 @@ impl Label {
         self.0 |= Self::LOST;
     }
 
-    /// True if the wire that carries the packet loses it.
+    /// Returns true if the current wire loses the packet.
     #[inline]
     pub fn is_lost(self) -> bool {
         self.0 & Self::LOST != 0
     }
 
-    /// Label of the packet's ACK, which queues cannot mark.
+    /// Returns the label of the packet's ACK. Queues cannot mark the ACK.
     #[inline]
     pub fn acked(self) -> Self {
         Self((self.0 | Self::ACK) & !Self::CAPABLE)
@@ -131,10 +131,10 @@ impl Label {
 #[derive(Debug)]
 pub struct Slab<H> {
     packets: IdVec<PacketId, Packet<H>>,
-    /// Histories of ACKs, by packet; empty while no flow tracks losses.
+    /// History of each ACK, indexed by packet. Empty while no flow tracks losses.
     histories: IdVec<PacketId, u128>,
     free: Vec<PacketId>,
-    /// Class of the data of each flow, and the entry of the flow.
+    /// Class of the data packets of each flow, and the flow's entry.
     classes: IdVec<FlowId, (FlowKey, EntryId)>,
 }
 
@@ -173,26 +173,26 @@ impl<H> Slab<H> {
         self.histories[id] = history;
     }
 
-    /// Returns the history of an ACK, which must have been stored.
+    /// Returns the history of an ACK. The history must have been stored.
     #[inline]
     pub fn history(&self, id: PacketId) -> u128 {
         self.histories[id]
     }
 
-    /// Sets the class of the data of a flow.
+    /// Sets the class of a flow's data packets.
     pub fn set_class(&mut self, flow: FlowId, entry: EntryId, class: FlowKey) {
         self.classes.reach(flow, (class, entry));
         self.classes[flow] = (class, entry);
     }
 
-    /// Index of the class of service at flow queues: each entry has one class for data, then one for ACKs.
+    /// Returns the service class at flow queues. Data of flow entry `n` has class `2 n`, and ACKs have class `2 n + 1`.
     pub fn entry_class(&self, id: PacketId) -> usize {
         let packet = &self.packets[id];
         let (_, entry) = self.classes[packet.flow];
         2 * entry.index() + usize::from(packet.label.is_ack())
     }
 
-    /// Returns the fields of a packet by which queues classify it.
+    /// Returns the header fields by which queues classify a packet.
     pub fn class(&self, id: PacketId) -> FlowKey {
         let packet = &self.packets[id];
         let ecn = packet.label.ecn();
@@ -217,18 +217,18 @@ impl<H> Slab<H> {
         }
     }
 
-    /// Largest number of packets in the slab so far.
+    /// Returns the largest number of packets stored so far.
     #[inline]
     pub fn most(&self) -> usize {
         self.packets.len()
     }
 
-    /// Packets in the slab now.
+    /// Returns the number of packets stored now.
     pub fn len(&self) -> usize {
         self.packets.len() - self.free.len()
     }
 
-    /// Bytes of memory held.
+    /// Returns the memory used, bytes.
     pub fn memory(&self) -> usize {
         let histories = self.histories.capacity() * size_of::<u128>();
         let classes = self.classes.capacity() * size_of::<(FlowKey, EntryId)>();

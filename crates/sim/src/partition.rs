@@ -1,4 +1,4 @@
-//! Partitions a graph into parts of about equal load with little traffic between them. Nodes are first assigned in the
+//! Partitions a graph into parts of about equal load, with little traffic between parts. Nodes are assigned in the
 //! order of a breadth-first search, then moved one by one. Source: Fiduccia and Mattheyses, *A linear-time heuristic
 //! for improving network partitions*, DAC 1982.
 
@@ -7,13 +7,13 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use crate::id::{IdVec, NodeId, PartId};
 
-/// Limit on nodes of a graph in which single nodes are moved.
+/// Largest number of nodes of a graph in which single nodes are moved.
 const MAX_NODES: usize = 20_000;
-/// Limit on passes over the boundary.
+/// Limit on passes over all possible moves.
 const MAX_PASSES: usize = 8;
 /// Number of consecutive moves without improvement after which a pass ends.
 const MAX_FRUITLESS_MOVES: usize = 200;
-/// Inverse of the allowed excess load of a part, relative to the mean.
+/// Limit on the excess load of a part: mean load divided by this number.
 const IMBALANCE_DIVISOR: u64 = 50;
 
 /// Nodes with loads, and the traffic between them. The node numbers are not contiguous.
@@ -22,18 +22,18 @@ pub struct Graph {
     nodes: Vec<NodeId>,
     /// Load of each node.
     loads: IdVec<NodeId, u64>,
-    /// Neighbours of each node, with the traffic to each.
+    /// Neighbours of each node, and the traffic to each neighbour.
     neighbours: IdVec<NodeId, Vec<(NodeId, u64)>>,
 }
 
 /// Part of each node.
 pub type Assignment = IdVec<NodeId, PartId>;
 
-/// Possible move of a node: gain, node, new part.
+/// Possible move of a node: reduction in traffic between parts, node, and new part.
 type Move = (i64, Reverse<NodeId>, PartId);
 
 impl Graph {
-    /// Creates a graph with these nodes, each below `bound`, without edges.
+    /// Creates a graph with these nodes and without edges. Each node number is below `bound`.
     pub fn new(nodes: Vec<NodeId>, bound: usize) -> Self {
         Self {
             nodes,
@@ -42,7 +42,8 @@ impl Graph {
         }
     }
 
-    /// Adds traffic between two nodes, or within one. The traffic is load for both nodes.
+    /// Adds traffic between two nodes. If `a` and `b` are equal, adds traffic within a node. The traffic is a load for
+    /// both nodes.
     pub fn connect(&mut self, a: NodeId, b: NodeId, load: u64) {
         self.loads[a] += load;
         self.loads[b] += load;
@@ -52,8 +53,8 @@ impl Graph {
         }
     }
 
-    /// Assigns nodes to parts, in the order of a breadth-first search from the edge of the graph. Each part takes its
-    /// share of the load. `None` if there are fewer nodes than parts.
+    /// Assigns nodes to parts in the order of a breadth-first search from the edge of the graph. Each part has about
+    /// equal load. Returns `None` if the graph has fewer nodes than parts.
     pub fn assign(&self, parts: usize) -> Option<Assignment> {
         if self.nodes.len() < parts {
             return None;
@@ -71,8 +72,8 @@ impl Graph {
     }
 
     /// Moves nodes between parts while this reduces the traffic between parts. The largest load of a part does not
-    /// grow, except to slightly more than the mean. A large graph stays as it is, because the time grows faster than
-    /// its size.
+    /// increase, except to slightly above the mean. A large graph is not changed, because the time grows faster than
+    /// the graph.
     pub fn refine(&self, part: &mut Assignment, parts: usize) {
         if self.nodes.len() > MAX_NODES {
             return;
@@ -84,8 +85,8 @@ impl Graph {
         }
     }
 
-    /// Moves each node at most once, the move with the largest gain first. Then undoes the last moves if they brought
-    /// no gain. Returns true if any move remains.
+    /// Moves each node at most once. The move with the largest gain comes first. Then undoes the moves after the best
+    /// state. Returns true if the traffic between parts has decreased.
     fn pass(&self, part: &mut Assignment, parts: usize) -> bool {
         let mut loads = IdVec::from(vec![0; parts]);
         for &node in &self.nodes {
@@ -99,7 +100,7 @@ impl Graph {
             .unwrap_or_default()
             .max(mean + mean / IMBALANCE_DIVISOR);
         let heaviest = self.loads.iter().max().copied().unwrap_or_default();
-        let on_the_way = most.max(mean + heaviest); // bound during a pass: two nodes cannot swap places at once
+        let on_the_way = most.max(mean + heaviest); // limit during a pass, because no move swaps two nodes
         let mut moves: BinaryHeap<Move> = self.nodes.iter().flat_map(|&node| self.moves(node, part)).collect();
         let mut full: IdVec<PartId, Vec<Move>> = vec![Vec::new(); parts].into();
         let mut moved = IdVec::from(vec![false; part.len()]);
@@ -134,7 +135,7 @@ impl Graph {
         best > 0
     }
 
-    /// Moves of a node to the parts of its neighbours.
+    /// Returns the moves of a node to the parts of its neighbours.
     fn moves<'a>(&'a self, node: NodeId, part: &'a Assignment) -> impl Iterator<Item = Move> + 'a {
         let own = part[node];
         let mut others: Vec<PartId> = self.neighbours[node].iter().map(|&(other, _)| part[other]).collect();
@@ -144,7 +145,7 @@ impl Graph {
         others.map(move |to| (self.gain(node, to, part), Reverse(node), to))
     }
 
-    /// Reduction in traffic between parts if the node moves.
+    /// Returns the reduction in traffic between parts if the node moves.
     fn gain(&self, node: NodeId, to: PartId, part: &Assignment) -> i64 {
         let own = part[node];
         let passes = |&(other, load): &(NodeId, u64)| match part[other] {
@@ -159,7 +160,7 @@ impl Graph {
         self.loads.iter().sum()
     }
 
-    /// Nodes in breadth-first order, starting from `first`.
+    /// Returns the nodes in breadth-first order, starting from `first`.
     fn searched(&self, first: &[NodeId]) -> Vec<NodeId> {
         let mut seen = IdVec::from(vec![false; self.loads.len()]);
         let mut order = Vec::new();
@@ -208,7 +209,8 @@ mod tests {
         (0..parts as u32).map(PartId).map(of).max().unwrap_or_default()
     }
 
-    /// Two cliques of six, joined by one edge, with nodes assigned alternately: no single move leads to the best cut.
+    /// Two cliques of six nodes, joined by one edge. Nodes are assigned to parts alternately. No single move leads to
+    /// the best cut.
     #[test]
     fn cliques_are_put_together() {
         let pairs = |first: u32| (first..first + 6).flat_map(move |a| (a + 1..first + 6).map(move |b| (a, b, 1)));
@@ -218,7 +220,7 @@ mod tests {
         assert_eq!(crossing(&edges, &part), 1, "{part:?}");
     }
 
-    /// Two hubs with leaves assigned alternately: each move of a leaf changes its hub's gain.
+    /// Two hubs with leaves that are assigned to parts alternately. Each move of a leaf changes the gain of its hub.
     #[test]
     fn leaves_go_to_their_hubs() {
         let nodes = 4000;

@@ -1,4 +1,5 @@
-//! Delay lines without capacity: the part of a path's base round-trip time that exceeds the propagation of its links.
+//! Delay lines without a rate limit. A delay line adds the difference between a path's base round-trip time and the
+//! propagation delay of its links.
 
 use std::collections::HashMap;
 
@@ -8,7 +9,7 @@ use crate::id::{IdVec, PacketId, PipeId};
 use crate::prefetch::ahead;
 use crate::ring::Ring;
 
-/// Marks a flow whose links account for all of its base round-trip time.
+/// Number for a flow without a delay line. The delay of its links equals its base round-trip time.
 pub const NO_PIPE: PipeId = PipeId(u32::MAX);
 
 #[derive(Debug)]
@@ -18,7 +19,7 @@ struct Pipe {
     fifo: Ring<(Time, PacketId)>,
 }
 
-/// Delay lines by delay; flows with the same delay share one line.
+/// Delay lines, by delay. Flows with equal delays share a line.
 #[derive(Debug, Default)]
 pub struct Pipes {
     pipes: IdVec<PipeId, Pipe>,
@@ -27,7 +28,7 @@ pub struct Pipes {
 }
 
 impl Pipes {
-    /// Adds a flow to the line with this delay; returns the line.
+    /// Adds a flow to the line with this delay. Returns the line.
     pub fn join(&mut self, delay: Duration) -> PipeId {
         if delay == Duration::ZERO {
             return NO_PIPE;
@@ -50,7 +51,7 @@ impl Pipes {
         id
     }
 
-    /// Removes a flow, which has nothing in flight, from its line.
+    /// Removes a flow from its line. The flow has no packets in flight.
     pub fn leave(&mut self, id: PipeId) {
         if id == NO_PIPE {
             return;
@@ -63,7 +64,7 @@ impl Pipes {
         }
     }
 
-    /// Adds a packet; returns its delivery time if it is the only one.
+    /// Adds a packet. Returns its delivery time if no other packet is in the line.
     #[inline]
     pub fn push(&mut self, id: PipeId, now: Time, packet: PacketId) -> Option<Time> {
         let pipe = &mut self.pipes[id];
@@ -72,7 +73,7 @@ impl Pipes {
         (pipe.fifo.len() == 1).then_some(at)
     }
 
-    /// Removes the packet that is due; returns it and the time of the next delivery.
+    /// Removes the packet that is due. Returns the packet and the time of the next delivery.
     #[inline]
     pub fn pop(&mut self, id: PipeId) -> (PacketId, Option<Time>) {
         let fifo = &mut self.pipes[id].fifo;
@@ -80,18 +81,18 @@ impl Pipes {
         (packet, next.map(|(at, _)| at))
     }
 
-    /// Packets to prefetch; see [`ahead`].
+    /// Returns the packets to prefetch; see [`ahead`].
     #[inline]
     pub fn ahead(&self, id: PipeId) -> Option<[PacketId; 2]> {
         ahead(&self.pipes[id].fifo, |&(_, id)| id)
     }
 
-    /// Packets in all lines, in no particular order.
+    /// Returns the packets in all lines in arbitrary order.
     pub fn packets(&self) -> impl Iterator<Item = PacketId> + '_ {
         self.pipes.iter().flat_map(|p| p.fifo.iter().map(|&(_, id)| id))
     }
 
-    /// Bytes of memory held.
+    /// Returns the memory used, bytes.
     pub fn memory(&self) -> usize {
         self.pipes.iter().map(|p| size_of::<Pipe>() + p.fifo.memory()).sum()
     }

@@ -1,14 +1,15 @@
-//! Prefetching of memory for upcoming deliveries.
+//! Prefetches memory for upcoming deliveries.
 
 use crate::ring::Ring;
 
-/// Prefetch distance of packets: the number of deliveries that take about one memory latency.
+/// Prefetch distance of packets, in deliveries. These deliveries take about one memory latency.
 const PREFETCH_DISTANCE_PACKETS: usize = 1;
-/// Prefetch distance of places in a line. A place must be in the cache before its packet can be prefetched.
+/// Prefetch distance of queue positions, in deliveries. A position must be in the cache before its packet can be
+/// prefetched.
 const PREFETCH_DISTANCE_PLACES: usize = 3 * PREFETCH_DISTANCE_PACKETS;
 
-/// Returns the first packet of a line and the packet to prefetch; none if the line is short. The few packets of a short
-/// line are in the cache. Also prefetches a later place of the line.
+/// Prefetches a position of the queue that will be needed later. Returns the first packet of the queue and the packet
+/// to prefetch. Returns `None` for a short queue, whose packets are in the cache anyway.
 #[inline]
 pub fn ahead<T: Copy + Default, I>(line: &Ring<T>, packet: impl Fn(&T) -> I) -> Option<[I; 2]> {
     let later = line.get(PREFETCH_DISTANCE_PACKETS)?;
@@ -18,11 +19,11 @@ pub fn ahead<T: Copy + Default, I>(line: &Ring<T>, packet: impl Fn(&T) -> I) -> 
     Some([packet(&line[0]), packet(later)])
 }
 
-/// Number of cache lines of a value to prefetch: the part of a flow that most laws use.
+/// Number of cache lines of a value to prefetch. Most laws use only these lines of a flow.
 #[cfg(target_arch = "x86_64")]
 const MAX_LINES: usize = 4;
 
-/// Prefetches a value, or the beginning of a large value, without waiting for the memory.
+/// Prefetches a value without waiting for the memory. For a large value, prefetches only its beginning.
 #[inline]
 pub fn prefetch<T>(value: &T) {
     #[cfg(target_arch = "x86_64")]

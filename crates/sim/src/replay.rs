@@ -24,11 +24,12 @@ use serde::Serialize;
 pub struct Replay {
     /// Records replayed.
     pub records: u64,
-    /// Position of an incomplete last record, left by a program that was stopped; bytes from the start of the log.
+    /// Start of an incomplete last record, bytes from the start of the log. A program that was stopped may leave such a
+    /// record.
     pub truncated_at: Option<usize>,
-    /// First difference. The replay ends there.
+    /// First difference. The replay ends at this difference.
     pub difference: Option<Difference>,
-    /// Senders, routers and receivers, in the order of their numbers.
+    /// Results of senders, routers and receivers, in the order of their numbers.
     pub instances: Vec<InstanceReport>,
 }
 
@@ -37,7 +38,7 @@ pub struct Replay {
 pub struct Difference {
     /// Number of the record, from 1.
     pub record: u64,
-    /// Number of the instance.
+    /// Number of the sender, router or receiver.
     pub instance: u32,
     /// Kind of the item that differs.
     pub what: &'static str,
@@ -50,23 +51,23 @@ pub struct Difference {
 /// Result for one sender, router or receiver.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct InstanceReport {
-    /// Number of the instance.
+    /// Number of the sender, router or receiver.
     pub instance: u32,
-    /// Name of its law.
+    /// Name of the law.
     pub law: &'static str,
     /// Role: sender, router or receiver.
     pub role: &'static str,
-    /// Inputs at the start, other than parameters.
+    /// Inputs at the start, except parameters.
     pub start: String,
     /// Parameters in the notation of scenarios.
     pub params: BTreeMap<&'static str, String>,
-    /// Calls of the law.
+    /// Number of calls of the law.
     pub calls: u64,
     /// Time from the first to the last call, s.
     pub span_s: f64,
-    /// Headers equal to the logged headers.
+    /// Number of headers equal to the logged headers.
     pub headers: u64,
-    /// Digests of states equal to the logged digests.
+    /// Number of state digests equal to the logged digests.
     pub states: u64,
     /// Values of all variables at the end.
     pub state: String,
@@ -77,7 +78,7 @@ pub struct InstanceReport {
 pub struct BadLog {
     /// Number of the record, from 1; 0 if the bytes are not a log.
     pub record: u64,
-    /// Start of the record, bytes from the start of the log.
+    /// Start of the record, in bytes from the start of the log.
     pub position: usize,
     /// Description of the error.
     pub problem: String,
@@ -95,7 +96,7 @@ impl fmt::Display for BadLog {
 /// Replays a log up to the first difference.
 ///
 /// # Errors
-/// When the bytes are not a log, or contain invalid inputs.
+/// Returns an error if the bytes are not a log, or contain invalid inputs.
 pub fn replay(log: &[u8]) -> Result<Replay, BadLog> {
     let mut reader = Reader::new(log).map_err(|e| BadLog {
         record: 0,
@@ -146,7 +147,7 @@ pub fn replay(log: &[u8]) -> Result<Replay, BadLog> {
     })
 }
 
-/// Describes an error in a record, without terms that apply only to headers.
+/// Describes an error in a record. The description has no terms that apply only to headers.
 fn plain(error: &DecodeError) -> String {
     match error {
         DecodeError::Short { .. } => error.to_string(),
@@ -180,7 +181,7 @@ struct Differs {
     replayed: String,
 }
 
-/// Result of a call. The outer error is an invalid input; the inner error is a difference of the replay.
+/// Result of a call. The outer error is an invalid input. The inner error is a difference from the log.
 type Outcome = Result<Result<(), Differs>, String>;
 
 impl Instance {
@@ -212,7 +213,7 @@ impl Instance {
         })
     }
 
-    /// Advances the time of the instance.
+    /// Sets the time of the instance to `now`. Rejects a time before the previous time.
     fn at(&mut self, now: Time) -> Result<(), String> {
         if now < self.last {
             return Err(format!("time goes back, from {} to {now}", self.last));

@@ -1,8 +1,9 @@
-//! Run on one thread or several, with bit-identical results.
+//! A run on one thread or on several threads. The results are bit-identical.
 //!
-//! On several threads, the network is [cut](crate::cut) into parts, each a simulation of its own. All parts run for one
-//! time window, then exchange the packets that cross between them. Samples are taken when all parts have reached the
-//! same time. The number of threads follows from the distribution of load and the work per window, not from a clock.
+//! With several threads, the network is [cut](crate::cut) into parts, and each part is a simulation of its own. All
+//! parts run for one time window. They then exchange the packets on links between parts. Samples are taken when all
+//! parts have reached the same time. The number of threads depends on the distribution of load and the work per window,
+//! not on a clock.
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -20,48 +21,49 @@ use crate::cut::{Cut, Nodes};
 use crate::engine::{Crossing, Sim};
 use crate::limit::MemoryExceeded;
 
-/// Events of the pilot run, after which the number of threads is chosen.
+/// Number of events in the pilot run, which determines the number of threads.
 const PILOT_EVENTS: u64 = 300_000;
-/// Minimum speed-up for which a network is cut.
+/// Minimum speed-up. With less speed-up, the network is not cut.
 const LEAST_GAIN: f64 = 1.2;
-/// Approximate time per event, s, in a network that fits a processor's second-level cache, and in a larger network.
+/// Approximate time per event, s. The first value applies if the network fits into the second-level cache of a
+/// processor, the second value otherwise.
 const PER_EVENT: [f64; 2] = [25e-9, 50e-9];
-/// Size of a processor's second-level cache, bytes.
+/// Size of the second-level cache of a processor, bytes.
 const CACHE_BYTES: usize = 1_000_000;
-/// Time that parts lose in each window by waiting for each other, s.
+/// Time in each window in which parts wait for each other, s.
 const PER_WINDOW: f64 = 3e-6;
-/// Time that parts lose in each window per link between them, s.
+/// Time in each window for each link from one part to another, s.
 const PER_EXIT: f64 = 10e-9;
 /// Time to move a packet to another part, s.
 const PER_CROSSING: f64 = 50e-9;
-/// Work of the slowest part in a time window, relative to the mean over parts.
+/// Ratio `slowest part/mean` of the work in a time window.
 const IMBALANCE: f64 = 1.1;
-/// Minimum number of events in a window for which several threads are used.
+/// Minimum number of events per window. With fewer events, the run uses one thread.
 const MIN_EVENTS_PER_WINDOW: u64 = 200;
-/// Events between checks of memory use.
+/// Number of events between checks of memory use.
 const EVENTS_PER_MEMORY_CHECK: u64 = 1 << 20;
-/// Iterations of spinning before a waiting thread yields the processor.
+/// Iterations for which a waiting thread spins before it yields the processor.
 const MAX_SPINS: u32 = 10_000;
 
 /// Number of threads of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Threads {
-    /// This number, if the network can be cut into as many parts.
+    /// This number of threads, if the network can be cut into this number of parts.
     Exactly(usize),
-    /// The fastest number according to a pilot run, at most the number of processors.
+    /// The fastest number of threads according to a pilot run. It is at most the number of processors.
     AsPays,
 }
 
-/// Division of a run among threads, or the reason for using one thread.
+/// Division of a run among threads. If the run uses one thread, the reason.
 #[derive(Debug, Clone, PartialEq, Display)]
 pub enum Division {
-    /// One thread was requested, or there is one processor.
+    /// One thread was requested, or the machine has one processor.
     #[display("one thread")]
     Whole,
-    /// The network cannot be cut into as many parts.
+    /// The network cannot be cut into the requested number of parts.
     #[display("one thread, since the network cannot be cut into as many parts")]
     Uncuttable,
-    /// Windows contain too few events, or the run ends soon.
+    /// Windows contain too few events, or the run would end soon.
     #[display("one thread, since more would not be faster")]
     Unprofitable,
     /// One thread per part.
@@ -74,43 +76,45 @@ pub enum Division {
     },
 }
 
-/// Run in progress on one of the engines.
+/// Interface of a run on any engine.
 pub trait Running: Debug + Send + Sync {
-    /// Division among threads, or the reason for using one thread.
+    /// Returns the division among threads, or the reason for using one thread.
     fn division(&self) -> &Division;
-    /// Simulated time.
+    /// Returns the simulated time.
     fn now(&self) -> Time;
-    /// Events processed so far, without arrivals from hosts at idle links.
+    /// Returns the number of events processed so far. Arrivals from hosts at idle links are not counted.
     fn events(&self) -> u64;
-    /// Links crossed by packets so far, summed over packets.
+    /// Returns the number of links crossed so far, summed over all packets.
     fn packet_hops(&self) -> u64;
-    /// Bytes of memory held for packets, links and flows.
+    /// Returns the memory used for packets, links and flows, bytes.
     fn memory(&self) -> usize;
-    /// Recorded results that the caller has not yet taken.
+    /// Returns the recorded results that the caller has not yet taken.
     fn recorder(&mut self) -> &mut Recorder;
-    /// Records the transfers that are still in progress at the end of the run. The run must not continue afterwards.
+    /// Records the unfinished transfers at the end of the run. The run must not continue afterwards.
     fn record_end(&mut self);
-    /// Counters up to now.
+    /// Returns the counters up to now.
     ///
     /// # Errors
-    /// When a packet was counted twice or not at all, which is an error of the simulator.
+    /// Returns an error if a packet was counted twice or not at all. This is a bug in the simulator.
     fn summary(&mut self) -> Result<Summary, Violation>;
-    /// Continues until `until` or for at least `budget` events; returns true at the end of the run.
+    /// Continues up to the time `until`, or until at least `budget` events have been processed. Returns true at the end
+    /// of the run.
     ///
     /// # Errors
-    /// When flows and packets exceed the memory limit. Results up to that point can still be recorded and summarised.
+    /// Returns an error if flows and packets exceed the memory limit. Earlier results can still be recorded and
+    /// summarised.
     fn advance(&mut self, until: Time, budget: u64) -> Result<bool, MemoryExceeded>;
     /// Returns the packets captured since the previous call, as pcapng.
     fn captured(&mut self) -> Vec<u8>;
 }
 
-/// Simulation in progress, on one thread or several.
+/// Run in progress, on one thread or on several threads.
 #[derive(Debug)]
 pub struct ParallelRun<P: Protocol> {
     parts: Vec<Sim<P>>,
     division: Division,
     next_sample: Time,
-    /// True if windows contain enough work for several threads.
+    /// True if windows contain enough events for several threads.
     busy: bool,
 }
 
@@ -173,7 +177,8 @@ where
         }
     }
 
-    /// Runs all parts up to `stop`, or for `enough` events in all; returns true if they have reached `stop`.
+    /// Runs all parts up to `stop`, until the run has processed `enough` events, or until the next memory check.
+    /// Returns true if all parts have reached `stop`.
     fn run_to(&mut self, stop: Time, window: Duration, enough: u64) -> bool {
         let before = self.events();
         let threads = if self.busy { self.parts.len() } else { 1 };
@@ -272,29 +277,29 @@ where
     }
 
     fn captured(&mut self) -> Vec<u8> {
-        let capture = self.parts[0].capture.as_mut(); // captures are on one thread
+        let capture = self.parts[0].capture.as_mut(); // a run with a capture uses one thread
         capture.map(|capture| capture.take()).unwrap_or_default()
     }
 }
 
-/// Numbers of threads to compare.
+/// Returns the numbers of threads to compare.
 fn doubled(processors: usize) -> impl Iterator<Item = usize> {
     let powers = std::iter::successors(Some(2), |n| Some(2 * n)).take_while(move |&n| n < processors);
     powers.chain(std::iter::once(processors))
 }
 
-/// Runs the undivided network far enough to measure the load of its links.
+/// Runs the undivided network long enough to measure the load of its links.
 fn pilot<P: Protocol + Clone>(network: &Network<P>) -> Sim<P> {
     let mut sim = Sim::new(network.clone());
-    // A run that exceeds its memory limit here does so again in the real run.
+    // If the memory limit is exceeded here, it is also exceeded in the real run.
     let _ = sim.advance(Time::NEVER, PILOT_EVENTS);
     sim
 }
 
-/// Possible cuts of a network, and the load that a pilot run measured.
+/// Possible cuts of a network, and the load measured in a pilot run.
 struct Cuts {
     nodes: Option<Nodes>,
-    /// Packets by link.
+    /// Number of packets on each link.
     loads: Vec<u64>,
     /// Events per simulated second.
     rate: f64,
@@ -313,7 +318,7 @@ impl Cuts {
         }
     }
 
-    /// Returns the cut with the largest speed-up among these numbers of parts, and the speed-up.
+    /// Returns the cut with the largest speed-up, and the speed-up. `parts` lists the allowed numbers of parts.
     fn best(&self, parts: impl IntoIterator<Item = usize>) -> Option<(f64, Cut)> {
         let nodes = self.nodes.as_ref()?;
         let windows = nodes.windows();
@@ -329,7 +334,7 @@ impl Cuts {
         Some(refined.filter(|refined| refined.0 > gain).unwrap_or((gain, cut)))
     }
 
-    /// Estimated speed-up of a cut.
+    /// Returns the estimated speed-up of a cut.
     fn gain(&self, cut: &Cut) -> f64 {
         let (largest, crossing) = cut.shares(&self.loads);
         let exits = cut.most_exits();
@@ -339,20 +344,20 @@ impl Cuts {
     }
 }
 
-/// State shared by the threads that run parts.
+/// State shared by the threads of a run.
 struct Shared<H> {
     parts: usize,
     barrier: Barrier,
-    /// Packets from each part to each other part, for alternating windows.
+    /// Packets from each part to each other part. Successive windows alternate between the two entries.
     boxes: [Vec<Mutex<Vec<Crossing<H>>>>; 2],
-    /// Time of each part's next event, for alternating windows.
+    /// Time of the next event of each part. Successive windows alternate between the two entries.
     next: [Vec<AtomicU64>; 2],
-    /// Events that each part has processed, for alternating windows.
+    /// Number of events that each part has processed. Successive windows alternate between the two entries.
     events: [Vec<AtomicU64>; 2],
     enough: u64,
 }
 
-/// Result of running parts.
+/// Number of windows run, and the reason for the end.
 #[derive(Debug, Default)]
 struct Rounds {
     windows: u64,
@@ -374,7 +379,7 @@ impl<H: Send> Shared<H> {
         }
     }
 
-    /// Runs consecutive parts, starting with number `first`, window by window up to `stop`.
+    /// Runs consecutive parts window by window up to `stop`. The first part has the number `first`.
     fn work<P>(&self, parts: &mut [Sim<P>], first: usize, next: Time, stop: Time, window: Duration) -> Rounds
     where
         P: Protocol<Signalling: Signalling<Header = H>>,
@@ -436,17 +441,17 @@ impl<H: Send> Shared<H> {
     }
 }
 
-/// Barrier between threads. Waiting threads spin, because windows are short.
+/// Barrier between threads. Waiting threads spin because windows are short.
 struct Barrier {
     threads: usize,
     waiting: AtomicUsize,
     round: AtomicUsize,
     failed: AtomicBool,
-    /// Iterations of spinning before a thread yields the processor.
+    /// Iterations for which a thread spins before it yields the processor.
     spins: u32,
 }
 
-/// Signals a panic of this thread to the other threads.
+/// Notifies the other threads if this thread panics.
 struct Guard<'a>(&'a Barrier);
 
 impl Drop for Guard<'_> {

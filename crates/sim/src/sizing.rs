@@ -1,4 +1,4 @@
-//! Buffer-sizing algorithm of a link, and its input per interval.
+//! Buffer-sizing algorithm of a link, and its inputs in each control interval.
 
 use levelflow_laws::PortInfo;
 use levelflow_laws::buffers::{AnyBufferAlgorithm, AnyBufferParams, Load};
@@ -6,20 +6,20 @@ use levelflow_units::{Bytes, Time};
 
 use crate::counters::LinkCounters;
 
-/// Buffer-sizing algorithm, and the counters at its latest decision.
+/// Buffer-sizing algorithm, and counters since its latest decision.
 #[derive(Debug)]
 pub struct Sizing {
     pub law: AnyBufferAlgorithm,
     capacity: f64,
     since: Time,
-    /// Maximum so far of bytes arrived less bytes dropped. The difference falls when a queue drops packets that it had
-    /// accepted.
+    /// Largest value so far of `arrived - dropped`, bytes. The difference decreases when a queue drops packets that it
+    /// has accepted.
     kept: u64,
     sent: u64,
-    /// Bytes dropped for lack of room in the current interval.
+    /// Bytes dropped in the current interval because the buffer was full.
     refused: u64,
-    /// Value of `w^2/2` at the start of the interval, plus its increases by packets since then, s^2. `w` is the work
-    /// left.
+    /// Value of `w^2/2` at the start of the interval, plus the increases of `w^2/2` by arriving packets, s^2. `w` is
+    /// the time to transmit the backlog.
     waits: f64,
 }
 
@@ -36,23 +36,23 @@ impl Sizing {
         }
     }
 
-    /// Adds `more` seconds of work, which may be negative, to the `before` seconds that the transmitter has left.
+    /// Records a change of the transmitter's work from `before` to `before + more` seconds. `more` may be negative.
     ///
-    /// The work left, `w`, falls by one second per second. Its integral over an interval is thus the decrease of
-    /// `w^2/2` over the interval, plus the increases of `w^2/2` by packets. This sum needs no departure times and is
-    /// exact.
+    /// The work `w` is the time to transmit the backlog. Between arrivals, `w` decreases by one second per second. The
+    /// integral of `w` over an interval is therefore the decrease of `w^2/2`, plus the increases of `w^2/2` by packets.
+    /// This sum needs no departure times and is exact.
     #[inline]
     pub fn work(&mut self, before: f64, more: f64) {
         self.waits += more * (before + 0.5 * more);
     }
 
-    /// Counts bytes dropped for lack of room.
+    /// Counts bytes dropped because the buffer was full.
     #[inline]
     pub fn refuse(&mut self, bytes: u64) {
         self.refused += bytes;
     }
 
-    /// Ends an interval; `queue` is the backlog in bytes and packets, and `left` the time to transmit it, s.
+    /// Ends an interval. `queue` is the backlog in bytes and packets. `left` is the time to transmit the backlog, s.
     pub fn close(&mut self, now: Time, counters: &LinkCounters, queue: (u64, u32), left: f64) {
         let (bytes, packets) = queue;
         let kept = counters.arrived_bytes - counters.dropped_bytes;

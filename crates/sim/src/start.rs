@@ -1,5 +1,5 @@
-//! Choice of the engine for a network: an engine compiled for the only law of the network, or the general engine. All
-//! engines give the same results.
+//! Selects the engine for a network. If the network has one law and this law has an engine, the run uses this engine.
+//! Otherwise, it uses the general engine. All engines give the same results.
 
 use levelflow_laws::Any;
 use levelflow_scenario::Network;
@@ -32,11 +32,11 @@ mod law_engines {
     use crate::engine::Sim;
     use crate::run::{ParallelRun, Running, Threads};
 
-    /// Test that returns true if an engine fits a network, and function that starts a run on this engine.
+    /// Two functions of an engine. The first returns true if the engine fits a network. The second starts a run.
     type Engine = (fn(&Network<Any>) -> bool, fn(Network<Any>, Threads) -> Box<dyn Running>);
 
-    /// Engines for one law, which need no dispatch by law per packet and reduce the run time by 5 to 13 %. Each adds a
-    /// quarter of a megabyte to the library. Only laws of many or large simulations have one.
+    /// Engines compiled for one law. They need no dispatch per packet and reduce the run time by 5 to 13 %. Each engine
+    /// adds a quarter of a megabyte to the library. Only laws that are often or heavily simulated have an engine.
     pub(super) const ENGINES: [Engine; 6] = [
         only::<JetMax>(),
         only::<Emkc>(),

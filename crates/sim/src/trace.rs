@@ -1,4 +1,4 @@
-//! Trace of packets: the stay of each packet at each link, for animations.
+//! Trace: arrival and departure times of each packet at each link, for animations.
 
 use levelflow_path::scheduler::Ecn;
 use levelflow_units::{Duration, Time};
@@ -14,11 +14,11 @@ pub enum Fate {
     Dropped,
     /// Lost on the wire.
     Lost,
-    /// Still at the link.
+    /// Still queued, in service or on the wire.
     Present,
 }
 
-/// Stay of a packet at a link.
+/// Stay of a packet at a link, from its arrival at the queue to the far end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stay {
     /// Index of the link.
@@ -31,19 +31,19 @@ pub struct Stay {
     pub ecn: Ecn,
     /// Size on the wire, bytes.
     pub size: u16,
-    /// Position of the packet's first byte in its flow's data.
+    /// Position of the packet's first byte in the transfer.
     pub offset: u64,
     /// Fate of the packet.
     pub fate: Fate,
     /// Arrival time at the queue.
     pub arrived: Time,
-    /// Departure time from the queue; NEVER if the packet was dropped or still waits.
+    /// Departure time from the queue. NEVER if the packet was dropped or is still queued.
     pub departed: Time,
-    /// Time at which the packet reaches the far end, or was dropped.
+    /// Time at which the packet reaches the far end or was dropped.
     pub ends: Time,
 }
 
-/// Stays that ended since the latest [`take`](Self::take).
+/// Stays that have ended since the latest [`take`](Self::take).
 #[derive(Debug, Default)]
 pub struct Trace {
     /// Arrival time of each packet at its current link.
@@ -52,7 +52,7 @@ pub struct Trace {
 }
 
 impl Trace {
-    /// Returns the stays that ended since the previous call.
+    /// Returns the stays that have ended since the previous call.
     pub fn take(&mut self) -> Vec<Stay> {
         std::mem::take(&mut self.stays)
     }
@@ -63,7 +63,7 @@ impl Trace {
         self.arrived[id] = at;
     }
 
-    /// Arrival time of a packet at its current link; NEVER if the packet arrived before the trace began.
+    /// Returns the arrival time of a packet at its current link. NEVER if the packet arrived before the trace began.
     pub(crate) fn arrival(&self, id: PacketId) -> Time {
         self.arrived.get(id).copied().unwrap_or(Time::NEVER)
     }
@@ -74,7 +74,7 @@ impl Trace {
 }
 
 impl Stay {
-    /// Completes the stay of a packet that leaves the wire at `ends`, after a propagation delay of `delay`.
+    /// Completes the record of a packet that leaves the wire at `ends`. `delay` is the propagation delay.
     pub(crate) fn on_wire(mut self, ends: Time, delay: Duration) -> Self {
         self.ends = ends;
         self.departed = Time::from_ps(ends.as_ps().saturating_sub(delay.as_ps()));

@@ -1,4 +1,4 @@
-//! Links to capture, by name.
+//! Selection of the links to capture, by name.
 
 use std::collections::BTreeMap;
 
@@ -8,11 +8,11 @@ use levelflow_scenario::{Place, Problem, Resolved, ScenarioError};
 use crate::capture::{Capture, Watched};
 
 impl Capture<Any> {
-    /// Creates a capture of the links with these names, or of all links if `names` is empty. Nodes are numbered in the
-    /// order in which links name them.
+    /// Creates a capture of the links with these names. If `names` is empty, captures all links. Nodes are numbered in
+    /// the order in which links name them.
     ///
     /// # Errors
-    /// When a name belongs to no link.
+    /// Returns an error if no link has one of the names.
     pub fn of(scenario: &Resolved, names: &[String]) -> Result<Self, ScenarioError> {
         let links = &scenario.network.links;
         let known: Vec<&str> = links.iter().map(|link| link.name.as_str()).collect();

@@ -1,4 +1,4 @@
-//! Winner tree: finds the earliest of a fixed number of times without a branch that depends on the times. Source: tree
+//! Winner tree: finds the earliest time of a fixed number of leaves. No branch depends on the times. Source: tree
 //! selection in D. E. Knuth, *The Art of Computer Programming* 3, 5.2.3.
 
 use levelflow_units::Time;
@@ -6,21 +6,21 @@ use levelflow_units::Time;
 /// Key of a leaf without a time.
 const NONE: u64 = u64::MAX;
 
-/// Minimum number of keys, enough for 4,096 leaves. At this size the compiler omits bounds checks, which reduces the
-/// run time by 2 to 4 %.
+/// Minimum number of keys, enough for 4,096 leaves. With this constant, the compiler omits bounds checks. This reduces
+/// the run time by 2 to 4 %.
 const FEW: usize = 1 << 13;
 
-/// Winner tree. Each leaf may have a time, and each inner node has the earlier time of its two children.
+/// Winner tree. A leaf may have a time. Each inner node has the earlier time of its two children.
 ///
-/// Time and leaf number form one key. The earlier of two keys is their minimum, which needs no branch prediction. A key
-/// has room for the times in a range after an epoch: five hours with a thousand leaves, 17 s with a million leaves. The
-/// epoch advances once half of the range has passed.
+/// A key combines a time and a leaf number. The earlier of two keys is their minimum, which needs no branch. A key can
+/// represent times in a limited range after an epoch. The range is five hours with a thousand leaves, and 17 s with a
+/// million leaves. The epoch advances after half of the range.
 #[derive(Debug)]
 pub struct WinnerTree {
-    /// Key of the winner.
+    /// Smallest key of the tree.
     first: u64,
-    /// Nodes of the tree. The children of node `i` are `2 i` and `2 i + 1`; the leaves come last. Node 1 is 0, below
-    /// any key, and ends the loop of `add`.
+    /// Keys of the nodes. The children of node `i` are `2 i` and `2 i + 1`. The leaves come last. The key of the
+    /// root, node 1, is `first`. Instead, `keys[1]` is 0, which is below any key and ends the loop of `add`.
     keys: Vec<u64>,
     /// Number of leaves, a power of two.
     leaves: usize,
@@ -28,7 +28,7 @@ pub struct WinnerTree {
     epoch: u64,
     /// Length of the range of times after `epoch`, ps.
     limit: u64,
-    /// Bits of a key that hold the leaf number.
+    /// Number of bits of a key that contain the leaf number.
     bits: u32,
 }
 
@@ -47,7 +47,8 @@ impl WinnerTree {
         }
     }
 
-    /// Returns the earliest time and its leaf; among equal times, the leaf with the lowest number.
+    /// Returns the earliest time and its leaf. If several leaves have this time, returns the leaf with the lowest
+    /// number.
     #[inline]
     pub fn first(&self) -> Option<(Time, u32)> {
         let key = self.first;
@@ -56,7 +57,7 @@ impl WinnerTree {
         (key != NONE).then(|| (Time::from_ps(self.epoch + after), leaf))
     }
 
-    /// Sets the time of a leaf; returns false if the time is out of range.
+    /// Sets the time of a leaf. Returns false if the time is out of range.
     #[inline]
     #[must_use]
     pub fn set(&mut self, leaf: u32, at: Time) -> bool {
@@ -67,7 +68,7 @@ impl WinnerTree {
         key.is_some()
     }
 
-    /// Sets the time of a leaf, unless the leaf has an earlier time; returns false if the time is out of range.
+    /// Sets the time of a leaf unless the leaf has an earlier time. Returns false if the time is out of range.
     #[inline]
     #[must_use]
     pub fn add(&mut self, leaf: u32, at: Time) -> bool {
@@ -89,7 +90,7 @@ impl WinnerTree {
         self.put(leaf, NONE);
     }
 
-    /// Moves the epoch to `now` if half of the range is used. No time in the tree may be before `now`.
+    /// Moves the epoch to `now` after half of the range. No time in the tree may be before `now`.
     pub fn move_epoch(&mut self, now: Time) {
         let passed = now.as_ps() - self.epoch;
         if passed < self.limit / 2 {
@@ -117,13 +118,13 @@ impl WinnerTree {
     fn put(&mut self, leaf: u32, key: u64) {
         let place = self.place(leaf);
         self.first = match <&mut [u64; FEW]>::try_from(&mut self.keys[..]) {
-            Ok(keys) => win(keys, place % FEW, key), // the remainder changes nothing and proves the bound
+            Ok(keys) => win(keys, place % FEW, key), // the remainder changes no index and proves that it is in range
             Err(_) => win(&mut self.keys, place, key),
         };
     }
 }
 
-/// Sets the key of a leaf and updates the nodes above it; returns the winner.
+/// Sets the key of a leaf and updates the nodes above it. Returns the smallest key of the tree.
 #[inline(always)] // with the number of keys
 fn win(keys: &mut [u64], mut place: usize, mut key: u64) -> u64 {
     while place > 1 {

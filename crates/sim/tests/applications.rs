@@ -1,10 +1,10 @@
-//! Applications that have less data to send than their flows could carry.
+//! Applications that send less data than the network could deliver.
 
 use crate::common::{Run, assert_close, run, try_start};
 use levelflow_laws::{Any, LAWS, Protocol};
 use levelflow_scenario::{Scenario, law_params};
 
-/// Runs flows over a line of 10 Mb/s with a round trip of 20 ms.
+/// Runs flows over a link of 10 Mb/s with a round-trip time of 20 ms.
 fn over(flows: &str) -> Run {
     run(&text(flows))
 }
@@ -25,13 +25,13 @@ fn flow(name: &str, law: &str, more: &str) -> String {
     format!("[[flow]]\nname = '{name}'\nlaw = {law}\nfrom = 'A'\nto = 'B'\npacket = '1000 B'\n{more}\n")
 }
 
-/// An application that needs less than its fair share gets the rate that it needs, without losses, under any law.
+/// An application that needs less than its fair share gets its rate without losses, under any law.
 #[test]
 fn an_application_below_its_share_gets_its_rate() {
     for law in LAWS {
         let params = law_params(law.name, &std::collections::BTreeMap::new()).unwrap();
         if Any::transport(&params).ecn || ["cbr", "kelly"].contains(&law.name) {
-            continue; // needs marks, sets its own rate, or needs prices of another scale
+            continue; // the law needs marks, sets its own rate, or needs prices of another scale
         }
         let found = over(&flow(
             "x",
@@ -49,7 +49,7 @@ fn an_application_below_its_share_gets_its_rate() {
     }
 }
 
-/// Other flows take the capacity that applications leave: the line is as full as with two flows that always send.
+/// Other flows use the capacity that applications leave. The utilisation is that of two flows that always send.
 #[test]
 fn others_take_what_applications_leave() {
     for law in ["jetmax", "level", "emkc", "rcp", "maxnet", "xcp", "cubic", "bbr"] {
@@ -63,8 +63,8 @@ fn others_take_what_applications_leave() {
     }
 }
 
-/// A response of 50 packets takes 40 ms on the line. The next response follows after 20 ms of round trip and 140 ms of
-/// think time.
+/// A response of 50 packets takes 40 ms on the link. The next response follows 20 ms of round-trip time and 140 ms of
+/// think time later.
 #[test]
 fn responses_follow_each_other() {
     let found = over(&flow(
@@ -92,7 +92,7 @@ fn a_response_arrives_over_a_lossy_line() {
     assert!((50 * 50..100 * 50).contains(&arrived), "{arrived}");
 }
 
-/// An on-off application sends half of the time, and ends at its stop time.
+/// An on-off application sends in half of the time. It ends at its stop time.
 #[test]
 fn periods_and_stops_are_kept() {
     let found = over(&flow(

@@ -1,12 +1,13 @@
-//! Test cases of draft-ietf-ccwg-bbr, appendix "BBR Example Test Cases". They check the model of a flow's sender, event
-//! by event. A case that changes the path on entry to a state runs twice; both runs are equal up to that point.
+//! Test cases of draft-ietf-ccwg-bbr, appendix "BBR Example Test Cases". They check the model of a flow's sender after
+//! each event. Some cases change the path when the sender enters a state. These cases run twice, and both runs are
+//! equal up to the change.
 
 use crate::common::start;
 use levelflow_laws::AnySender;
 use levelflow_laws::bbr3::{Model, State};
 use levelflow_units::Time;
 
-/// Capacity of the line, packets per second.
+/// Capacity of the link, packets per second.
 const LINE: f64 = 1250.0;
 
 #[derive(Debug, Clone, Copy)]
@@ -16,7 +17,7 @@ struct Seen {
     model: Model,
 }
 
-/// Scenario of a flow over 10 Mb/s, 20 ms each way, in packets of 1000 bytes.
+/// Returns a scenario with one flow over 10 Mb/s. The delay is 20 ms each way, and packets have 1000 bytes.
 fn path(seconds: u32, link: &str, flow: &str) -> String {
     format!(
         r#"
@@ -35,7 +36,7 @@ fn path(seconds: u32, link: &str, flow: &str) -> String {
     )
 }
 
-/// Runs a scenario; returns each change of the sender's state or model.
+/// Runs a scenario. Returns a record for each change of the sender's state or model.
 fn see(text: &str) -> Vec<Seen> {
     let mut sim = start(text);
     let mut seen: Vec<Seen> = Vec::new();
@@ -55,7 +56,7 @@ fn see(text: &str) -> Vec<Seen> {
     seen
 }
 
-/// Finds a change of state; returns the last record before it and the first after it.
+/// Finds a change of state. Returns the last record before the change and the first record after it.
 fn change(seen: &[Seen], from: State, to: State) -> [Seen; 2] {
     let pair = seen
         .windows(2)
@@ -93,7 +94,7 @@ fn exiting_startup_on_bandwidth_plateau() {
 fn exiting_startup_on_loss_when_application_limited() {
     let lossy = ", changes = [{ at = '1 s', loss = 0.25 }]";
     let text = path(3, lossy, "application = { rate = '8 Mb/s' }").replace("10 Mb/s", "100 Mb/s");
-    // Less is in flight than the pipe holds, so the same ACK ends Drain and Down.
+    // Less than a bandwidth-delay product is in flight, so the same ACK ends Drain and Down.
     let [before, after] = change(&see(&text), State::Startup, State::Cruise);
     assert!(before.t > 1.0 && before.model.full_count < 3 && !before.model.full_reached);
     assert!(after.model.full_now && after.model.full_reached && after.model.inflight_longterm.is_finite());
@@ -106,8 +107,8 @@ fn exiting_drain_based_on_inflight() {
     assert!(down.model.in_flight <= product(&drain) && drain.model.in_flight > product(&drain) - 2.0);
 }
 
-/// The draft reduces the capacity by 10 %. With a pacing gain of 0.5, the queue would drain nevertheless, so the
-/// capacity is reduced by 80 % here.
+/// The draft reduces the capacity by 10 %, but then a pacing gain of 0.5 would still drain the queue. This test
+/// therefore reduces the capacity by 80 %.
 #[test]
 fn exiting_drain_based_on_time() {
     let [_, entry] = change(&see(&path(2, "", "")), State::Startup, State::Drain);
@@ -128,7 +129,7 @@ fn exiting_probe_up_on_bandwidth_plateau() {
     assert_eq!(down.model.inflight_longterm, f64::INFINITY);
 }
 
-/// Scenario of a flow that losses drive out of Startup, and that is application-limited from the start.
+/// Returns a scenario with an application-limited flow. Packet losses end its Startup state.
 fn limited(seconds: u32, changes: &str) -> String {
     let link = format!(", changes = [{{ at = '1 s', loss = 0.25 }}, {{ at = '1.5 s', loss = 0.0 }} {changes}]");
     let flow = "application = { rate = '8 Mb/s' }";
@@ -138,7 +139,7 @@ fn limited(seconds: u32, changes: &str) -> String {
         .replace("\"bbr3\"", "{ bbr3 = { probe_rtt_interval = '1000 s' } }")
 }
 
-/// The draft's text updates the long-term bound "appropriately"; its pseudocode does not change it for
+/// The draft's text updates the long-term bound "appropriately". The draft's pseudocode does not change the bound for
 /// application-limited flows.
 #[test]
 fn exiting_probe_up_on_loss_when_application_limited() {
@@ -173,8 +174,8 @@ fn exiting_probe_down_on_inflight() {
     assert!(cruise.model.in_flight <= product(&down));
 }
 
-/// The draft reduces the capacity by 10 %. Pacing at 0.99 times 0.9 of the old capacity would still drain the queue, so
-/// the capacity is reduced by 20 % here.
+/// The draft reduces the capacity by 10 %, but then pacing at `0.99 * 0.9` of the old capacity would still drain the
+/// queue. This test therefore reduces the capacity by 20 %.
 #[test]
 fn exiting_probe_down_after_max_time() {
     let [_, entry] = change(&see(&path(5, "", "")), State::Up, State::Down);
@@ -291,7 +292,7 @@ fn entering_and_exiting_probe_rtt_during_startup() {
     assert_eq!(states(&seen), [State::Startup, State::ProbeRtt, State::Startup]);
 }
 
-/// Runs a flow over one path up to the first probe, and over another path from then on.
+/// Runs a flow over one path up to its first bandwidth probe, and over another path afterwards.
 fn from_up(link: &str, then: impl Fn(f64) -> String) -> (f64, Vec<Seen>) {
     let [_, up] = change(&see(&path(5, link, "")), State::Refill, State::Up);
     (up.t, see(&path(7, &format!("{link}{}", then(up.t)), "")))
@@ -321,7 +322,7 @@ fn handling_spurious_rto_recovery() {
     let later: Vec<Seen> = seen.into_iter().filter(|s| s.t >= t && s.t < t + 2.0).collect();
     assert!(later.iter().any(|s| s.model.window <= 1.0), "no timeout");
     assert_eq!(later.last().unwrap().model.inflight_longterm, f64::INFINITY);
-    // The arrival times of ACKs decide whether the queue drains in between.
+    // The sender enters Cruise only if the queue drains. This depends on the arrival times of ACKs.
     let states: Vec<State> = states(&later)
         .into_iter()
         .filter(|state| *state != State::Cruise)

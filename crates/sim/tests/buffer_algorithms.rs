@@ -1,4 +1,4 @@
-//! Input of buffer-sizing algorithms: the mean queue, and drops that a larger buffer would have avoided.
+//! Inputs of buffer-sizing algorithms: the mean queue, and drops that a larger buffer would have prevented.
 
 use crate::common::{Run, assert_close, mean, run, series};
 
@@ -40,7 +40,7 @@ const RENOS: &str = r#"
 
 // **Invariant** (Laws): drops decided by a discipline do not change a buffer limit, and lowering the limit drops no
 // queued packet. With `an_algorithm_does_not_see_what_codel_drops`, `packets_that_no_longer_fit_stay`.
-/// Early drops of a discipline do not enlarge the buffer, even if they exceed the target loss rate.
+/// Early drops of a discipline do not enlarge the buffer, even if the loss rate exceeds its target.
 #[test]
 fn drops_that_no_buffer_avoids_let_none_grow() {
     for queue in ["red", "rem", "pi", "codel", "virtual_queue"] {
@@ -52,8 +52,8 @@ fn drops_that_no_buffer_avoids_let_none_grow() {
     }
 }
 
-/// CoDel drops departing packets, also in intervals without arrivals. The algorithm ignores these drops and removes
-/// 0.06 packets per interval.
+/// CoDel drops departing packets, also in intervals without arrivals. The algorithm ignores these drops. It reduces the
+/// buffer by 0.06 packets per interval.
 #[test]
 fn an_algorithm_does_not_see_what_codel_drops() {
     let buffer = "{ abs = { interval = '1 ms', utilisation = 0, loss = 0.02, initial = '2000 packets' } }";
@@ -70,8 +70,8 @@ fn an_algorithm_does_not_see_what_codel_drops() {
     assert_close(fell, 0.6 * (buffer.len() - 1) as f64, 0.02);
 }
 
-/// Both implementations of a link's transmitter give the same buffer sizes and drops. With CoDel, the transmitter has
-/// events of its own.
+/// Both implementations of a transmitter give the same buffer sizes and drops. The transmitter has its own events under
+/// CoDel.
 #[test]
 fn an_algorithm_sees_the_same_in_both_service_models() {
     let buffer = "{ abs_log = { delay = '20 ms', initial = '30 packets' } }";
@@ -83,8 +83,8 @@ fn an_algorithm_sees_the_same_in_both_service_models() {
     }
 }
 
-/// After its limit has fallen, a queue that drops from its front loses as much as drop-tail: one packet per arrival
-/// until the queue fits.
+/// Drop-front and drop-tail drop equally many packets after the buffer limit has decreased. Both drop one packet per
+/// arrival until the queue fits.
 #[test]
 fn packets_that_no_longer_fit_stay() {
     let buffer = "{ adt = { utilisation = 0.5, gain = 1000, interval = '2 s', initial = '1000 packets' } }";
@@ -101,8 +101,8 @@ fn packets_that_no_longer_fit_stay() {
     }
 }
 
-/// One burst per second, shorter than a sizing interval. Wherever intervals begin, the distances of the queue from the
-/// target have the same sum, and the buffer changes by this sum.
+/// Sends one burst per second, shorter than a sizing interval. The sum of the differences `queue - target` does not
+/// depend on the start of the intervals. The buffer changes by this sum.
 #[test]
 fn bursts_have_the_same_buffer_wherever_intervals_begin() {
     for queue in ["drop_tail", "drop_front"] {
@@ -126,7 +126,7 @@ fn bursts(queue: &str, begin: f64) -> f64 {
         })
         .collect();
     let run = sized(&format!("'{queue}'"), buffer, "200 s", &flows);
-    // Samples average the queue over time.
+    // A sample has the backlog at one time. The mean over samples estimates the mean over time.
     let wait = mean(&of(&run, "backlog_bytes", 100.0)) * 8.0 / 10e6;
     assert_close(wait, 0.02, 0.05);
     mean(&of(&run, "buffer_packets", 100.0))

@@ -1,5 +1,5 @@
-//! Links that change, compared with another implementation of the queue, the capacity of a line, and the laws'
-//! equilibria.
+//! Links that change during the run. Results are compared with another implementation of the queue, with the capacity
+//! of the link, and with the equilibria of laws.
 
 use std::fmt::Write;
 
@@ -8,7 +8,7 @@ use levelflow_path::Fifo;
 use levelflow_units::{Buffer, Bytes, Duration, Rate, Time};
 use proptest::prelude::*;
 
-/// Runs flows over a line that changes.
+/// Runs flows over a link that changes.
 fn over(changes: &str, more: &str, flows: &str) -> Run {
     run(&format!(
         r#"
@@ -31,7 +31,8 @@ const OVERLOAD: &str = "{ cbr = { rate = '30 Mb/s' } }";
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Single packets, far apart or in bursts, depart at the same times as from the data plane's queue.
+    /// Packets leave the link at the same times as the queue of the data plane, whether they arrive singly or in
+    /// bursts.
     #[test]
     fn packets_leave_as_from_the_queue_of_the_data_plane(
         steps in prop::collection::vec((1_u64..400, prop_oneof![1 => Just(0_u64), 4 => 50_u64..5000]), 1..8),
@@ -82,7 +83,7 @@ proptest! {
     }
 }
 
-/// A change may leave the end of a transmission unchanged.
+/// The packet in service may end its transmission at the same time as without the change.
 #[test]
 fn a_change_that_ends_a_transmission_when_it_would_have_ended_is_one_end() {
     let there_and_back = "{ at = '100.1 ms', capacity = '5 Mb/s' }, { at = '100.3 ms', capacity = '12 Mb/s' }";
@@ -98,14 +99,14 @@ fn a_change_that_ends_a_transmission_when_it_would_have_ended_is_one_end() {
 // **Invariant** (The engine): a link of variable capacity transmits the integral of its capacity. Its departure times
 // equal those of the queue in the data plane. Changes of capacity are events. If a change postpones the end of a
 // transmission, the pending event becomes stale. With `packets_leave_as_from_the_queue_of_the_data_plane`.
-/// The line is always full, and carries the integral of its capacity through steps, a ramp and an outage.
+/// The link is always busy. It transmits the integral of its capacity through steps, a ramp and an outage.
 #[test]
 fn a_line_carries_the_integral_of_its_capacity() {
     let changes = "{ at = '4 s', capacity = '2 Mb/s' }, { at = '8 s', capacity = '6 Mb/s', over = '4 s' }, \
                    { at = '14 s', capacity = '0 b/s' }, { at = '15 s', capacity = '20 Mb/s' }";
     let found = over(changes, "buffer = '50 packets'", &flow("x", OVERLOAD, ""));
     let link = &found.summary.links[0];
-    let ramp = 4.0 * (2.0 + 4.0 * 0.495); // a hundred steps, each set at its end
+    let ramp = 4.0 * (2.0 + 4.0 * 0.495); // a ramp of 100 steps, where each step has the capacity at its end
     let expected = 1e6 * (4.0 * 10.0 + 4.0 * 2.0 + ramp + 2.0 * 6.0 + 5.0 * 20.0);
     let sent = (link.arrived_bytes - link.dropped_bytes) as f64 * 8.0;
     assert_close(sent, expected, 0.004); // 50 packets are queued at the end
@@ -114,7 +115,7 @@ fn a_line_carries_the_integral_of_its_capacity() {
     assert!(outage[..98].iter().all(|&rate| rate == 0.0));
 }
 
-/// A queue of 25 packets of 1000 bytes delays by 20 ms at 10 Mb/s and by 100 ms at 2 Mb/s.
+/// A queue of 25 packets of 1000 bytes has a delay of 20 ms at 10 Mb/s, and of 100 ms at 2 Mb/s.
 #[test]
 fn waits_are_those_at_the_capacity_of_their_time() {
     let changes = "{ at = '10 s', capacity = '2 Mb/s' }";
@@ -124,14 +125,14 @@ fn waits_are_those_at_the_capacity_of_their_time() {
         &flow("x", OVERLOAD, "packet = '1000 B'"),
     );
     let wait = found.summary.links[0].queueing_delay_s.as_ref().unwrap();
-    // Five of six packets depart in the first half; each waits for 24 other packets and for the rest of the packet in
-    // service.
+    // Five of six packets depart in the first half. Each packet waits for 24 other packets and for the remaining part
+    // of the packet in service.
     assert_close(wait.p50, 0.0195, 0.03);
     assert_close(wait.p90, 0.0975, 0.03);
 }
 
-/// A change to the current values affects only the implementation of the link, not the results. XCP and RCP would
-/// differ, because they read the queue at the exact time of a departure.
+/// A change to the current values affects only the implementation of the link, not the results. Results of XCP and RCP
+/// would differ, because these laws read the queue at the exact time of a departure.
 #[test]
 fn a_change_that_changes_nothing_is_none() {
     for law in ["'jetmax'", "'level'"] {
@@ -143,8 +144,8 @@ fn a_change_that_changes_nothing_is_none() {
     }
 }
 
-/// Laws converge to the new equilibrium after a capacity step and after an outage, whether their routers are notified
-/// of the capacity or measure it.
+/// Laws converge to the new equilibrium after a capacity step and after an outage. Their routers are either notified of
+/// the capacity or measure it.
 #[test]
 fn routers_learn_of_a_change() {
     let changes = "{ at = '6 s', capacity = '4 Mb/s' }, { at = '13 s', capacity = '0 b/s' }, \
@@ -176,7 +177,7 @@ fn routers_learn_of_a_change() {
     }
 }
 
-/// Packets keep their order on a path that becomes shorter.
+/// Packets keep their order when the path becomes shorter.
 #[test]
 fn no_packet_overtakes_another() {
     let changes = "{ at = '5 s', delay = '200 ms' }, { at = '10 s', delay = '1 ms' }";

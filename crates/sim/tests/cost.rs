@@ -1,4 +1,5 @@
-//! Cost of a packet-hop in instructions. Unlike times, instruction counts are the same in each run.
+//! Instructions per packet-hop: the instructions of a run divided by the number of links that packets cross.
+//! Instruction counts, unlike times, are the same in each run.
 
 use std::process::Command;
 
@@ -7,9 +8,9 @@ use levelflow_sim::{Threads, start};
 use levelflow_units::Time;
 use serde_json::{Value, json};
 
-/// Instructions per packet-hop of ten flows over one bottleneck of 100 Mb/s, in a test build of the compiler below.
-/// Three of the laws have engines of their own. Update a number when an engine improves, or has a reason to take more
-/// instructions.
+/// Expected instructions per packet-hop, for ten flows over one bottleneck of 100 Mb/s in a test build of `COMPILER`.
+/// Three of the laws have their own engines. Update a number after an engine has improved, or if there is a reason for
+/// more instructions.
 const EXPECTED: [(&str, f64); 4] = [
     ("jetmax", 1344.0),
     ("rcp", 1342.0),
@@ -18,9 +19,9 @@ const EXPECTED: [(&str, f64); 4] = [
 ];
 const COMPILER: &str = "rustc 1.95.";
 const TOLERANCE: f64 = 0.04;
-/// Durations of two runs, s. The difference between them excludes start and end.
+/// Durations of two runs, s. The difference between the runs excludes the instructions at start and end.
 const SECONDS: [f64; 2] = [0.5, 1.5];
-/// Environment variable that makes the test simulate instead of counting: law and seconds.
+/// Environment variable with a law and seconds. If it is set, the test simulates instead of counting.
 const WORK: &str = "LEVELFLOW_COST";
 
 fn dumbbell(law: &str, seconds: f64) -> Value {
@@ -49,8 +50,7 @@ fn simulate(work: &str) {
     println!("hops {}", run.packet_hops());
 }
 
-/// Returns the packet-hops of a run, and the instructions of its process. The process is another instance of this test
-/// program.
+/// Returns the packet-hops of a run and the instructions of its process. This process runs the same test program.
 fn counted(law: &str, seconds: f64) -> (f64, f64) {
     let output = Command::new("valgrind")
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/null"])

@@ -1,4 +1,4 @@
-//! Random choices of laws: another seed gives another run, and no flow changes the random choices of another flow.
+//! Random choices of laws. Another seed gives another run. No flow changes the random choices of another flow.
 
 use crate::common::{Run, run};
 use levelflow_laws::{Any, LAWS, Protocol};
@@ -10,7 +10,7 @@ fn drawing() -> Vec<&'static str> {
     LAWS.iter().map(|law| law.name).filter(|law| draws(law)).collect()
 }
 
-/// Six flows over a link with a small buffer, and one flow over a link of its own.
+/// Returns a scenario with six flows over a link with a small buffer, and one flow over another link.
 fn crowd(law: &str, seed: u32, more: &str) -> String {
     format!(
         r#"

@@ -1,4 +1,4 @@
-//! Memory limits: runs that need more memory are rejected, or end, with a one-line error.
+//! Memory limits. A run that needs more memory is rejected at the start or ends early. The error has one line.
 
 use crate::common::start;
 use levelflow_scenario::Scenario;

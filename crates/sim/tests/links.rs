@@ -1,4 +1,4 @@
-//! Queues, arrivals and sessions, compared with arithmetic and with each other.
+//! Queues, arrivals and sessions, compared with computed values and with each other.
 
 use crate::common::{Run, assert_close, assert_same_flows, column, mean, run};
 use levelflow_laws::aqm::QUEUES;
@@ -8,7 +8,7 @@ use levelflow_random::identity;
 use levelflow_scenario::{Scenario, Schedule};
 use levelflow_units::{Bytes, Time};
 
-/// Runs one-packet flows at Poisson instants through one queue.
+/// Runs flows of one packet with Poisson arrivals through one queue.
 fn one_queue(queue: &str, buffer: &str, rate: f64) -> Run {
     run(&one_queue_text(queue, buffer, rate))
 }
@@ -34,8 +34,8 @@ fn one_queue_text(queue: &str, buffer: &str, rate: f64) -> String {
     )
 }
 
-/// A link of the simulator and a hop of a real path agree. Offered the same packets, link and hop drop, lose and
-/// deliver the same packets at the same times, through all changes of the link.
+/// A link of the simulator and a hop of the data plane receive the same packets. They drop, lose and deliver the same
+/// packets at the same times, also when the link changes.
 #[test]
 fn a_link_and_a_hop_deliver_the_same_packets_at_the_same_times() {
     let changes = "{ at = '4 s', capacity = '6 Mb/s', loss = 0.05 }, { at = '8 s', capacity = '0 b/s' }, \
@@ -79,7 +79,7 @@ fn a_link_and_a_hop_deliver_the_same_packets_at_the_same_times() {
     }
 }
 
-/// Send time of a packet, its size, and its flow's number in the entry.
+/// Send time of a packet, its size, and the number of its flow in the entry.
 type Sent = (Time, u64, u32);
 /// Delivery time of a sent packet.
 type Delivered = (Time, Sent);
@@ -98,7 +98,8 @@ impl HopLaw<Sent> for Classes {
     }
 }
 
-/// Returns the packets of the first flow that a hop of the data plane delivers over the first link, and its counters.
+/// Sends the packets of the first flow over the first link, as a hop of the data plane. Returns the delivered packets
+/// and the counters.
 fn through_a_hop(text: &str) -> (Vec<Delivered>, HopCounters) {
     let network = Scenario::parse(text)
         .and_then(|value| Scenario::from_value(&value)?.resolve())
@@ -133,8 +134,8 @@ fn through_a_hop(text: &str) -> (Vec<Delivered>, HopCounters) {
 }
 
 // **Invariant** (The engine): the second event changes no time.
-/// A link whose transmitter has events of its own times packets exactly like a link that computes departures on
-/// arrival.
+/// Two implementations of a link deliver packets at the same times. In the first, the transmitter has its own events.
+/// The second computes departures on arrival.
 #[test]
 fn an_event_for_the_transmitter_changes_no_time() {
     let computed = one_queue("drop_tail", "unlimited", 1400.0);
@@ -145,8 +146,8 @@ fn an_event_for_the_transmitter_changes_no_time() {
     assert!(format!("{:?}", computed.links) == format!("{:?}", served.links));
 }
 
-/// Packets have equal sizes, so the queue length does not depend on which packet a full queue drops. Front and tail
-/// drop equally many packets, and those delivered by drop-front have waited less.
+/// All packets have the same size, so the queue length does not depend on the position of the dropped packet.
+/// Drop-front and drop-tail drop equally many packets. Packets delivered by drop-front have smaller delays.
 #[test]
 fn dropping_from_the_front_loses_as_much_and_delays_less() {
     let equal = |queue| {
@@ -193,7 +194,7 @@ fn arrivals_by_load_fill_that_share_of_the_slowest_link() {
     assert_close(run.summary.links[2].utilisation, 0.6, 0.03);
 }
 
-/// Three pages of two objects of one packet, with a second of think time between pages.
+/// A session has three pages of two objects each. An object is one packet, and the think time is one second.
 #[test]
 fn a_session_takes_its_pages_and_thoughts() {
     let run = run(r#"
@@ -210,7 +211,7 @@ fn a_session_takes_its_pages_and_thoughts() {
         arrivals = { times = ["500 ms"] }
         "#);
     let starts = column(&run.completions, "start_s");
-    // Two packets of 1 ms each, then 50 ms on the wire.
+    // Two packets of 1 ms each, then a propagation delay of 50 ms.
     let page = 0.052 + 1.0;
     let expected = [0.5, 0.5, 0.5 + page, 0.5 + page, 0.5 + 2.0 * page, 0.5 + 2.0 * page];
     assert_eq!(starts.len(), 6);
@@ -220,7 +221,7 @@ fn a_session_takes_its_pages_and_thoughts() {
     assert_eq!(run.summary.flows[0].finished, 6);
 }
 
-/// No ACK is awaited between two packets if the time between them is longer than a timeout.
+/// The sender expects no ACK between two packets if the inter-packet time exceeds a timeout.
 #[test]
 fn a_slow_sender_waits_for_its_pace_and_not_for_a_timeout() {
     let run = run(r#"
@@ -242,8 +243,8 @@ fn a_slow_sender_waits_for_its_pace_and_not_for_a_timeout() {
     assert!((100..=102).contains(&sent), "{sent} packets at one per second");
 }
 
-/// A receiver that acknowledges every second packet sends half as many ACKs; the ACK of an odd packet follows after a
-/// delay.
+/// A receiver that acknowledges every second packet sends half as many ACKs. The ACK of a last single packet follows
+/// after a delay.
 #[test]
 fn delayed_acks_are_half_as_many_and_the_last_is_late() {
     let acks = |packets: u32| {
@@ -262,7 +263,7 @@ fn delayed_acks_are_half_as_many_and_the_last_is_late() {
         ));
         run.summary.flows[0].acks.sent
     };
-    // One ACK is for the handshake; the last packet of a transfer is acknowledged at once.
+    // One ACK is for the handshake. The last packet of a transfer is acknowledged at once.
     assert_eq!([acks(20), acks(21)], [1 + 10, 1 + 11]);
     let mut waiting = crate::common::start(
         r#"
@@ -277,7 +278,7 @@ fn delayed_acks_are_half_as_many_and_the_last_is_late() {
         to = "B"
         "#,
     );
-    // The handshake takes 20.08 ms, the packet 11 ms; its ACK is delayed by 40 ms.
+    // The handshake takes 20.08 ms and the packet takes 11 ms. The ACK of the packet is delayed by 40 ms.
     let acked = |sim: &mut levelflow_sim::Sim<levelflow_sim::Any>, us: u64| {
         sim.advance(levelflow_units::Time::from_ps(us * 1_000_000), u64::MAX)
             .unwrap();
@@ -286,7 +287,7 @@ fn delayed_acks_are_half_as_many_and_the_last_is_late() {
     assert_eq!((acked(&mut waiting, 71_000), acked(&mut waiting, 71_100)), (1, 2));
 }
 
-/// A full buffer with a limit in bytes evicts packets only for a packet that then fits.
+/// A full buffer with a limit in bytes evicts packets only if the new packet then fits.
 #[test]
 fn dropping_from_the_front_keeps_what_it_has_when_that_does_not_help() {
     let run = run(r#"

@@ -1,4 +1,4 @@
-//! Tests of the engine on whole networks: conservation, physics, queues, and each rule of a scenario.
+//! Tests of the engine on whole networks: conservation of packets, physics, queues, and each rule of a scenario.
 
 #![allow(clippy::unwrap_used, reason = "a test panics on unexpected values")]
 

@@ -1,4 +1,4 @@
-//! Measures of links, flows and transfers, recomputed from the stay of every packet at every link.
+//! Results of links, flows and transfers, recomputed from the stay of every packet at every link.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,7 @@ const DATA: u64 = 1000;
 const SECONDS: f64 = 2.0;
 const SAMPLE: f64 = 0.25;
 
-/// Queue discipline of the first link, and the buffer of this link in packets.
+/// Queue discipline of the first link, and the buffer of the first link in packets.
 const QUEUES: [(&str, u32); 9] = [
     ("drop_tail", 30),
     ("drop_front", 30),
@@ -37,8 +37,8 @@ fn queue(name: &str, mbps: f64) -> Value {
     }
 }
 
-/// A queue of any discipline and a drop-tail queue in series, a slow reverse path, and flows of several laws with
-/// transfers.
+/// Returns a scenario with two queues in series: any discipline, then drop-tail. The reverse path is slow. Flows have
+/// several laws, and some flows are transfers.
 fn scenario(discipline: usize, mbps: f64, seed: u64) -> Value {
     let (name, room) = QUEUES[discipline];
     let link = |from: &str, to: &str, mbps: f64| {
@@ -63,7 +63,7 @@ fn scenario(discipline: usize, mbps: f64, seed: u64) -> Value {
     })
 }
 
-/// Runs a scenario with this discipline; returns the stays of all its packets, too.
+/// Runs a scenario with this discipline. Also returns the stays of all packets.
 fn traced(discipline: usize, mbps: f64, seed: u64) -> (Network<Any>, Run, Vec<Stay>) {
     let scenario = scenario(discipline, mbps, seed);
     let mut sim = try_start(&scenario).unwrap();
@@ -73,12 +73,13 @@ fn traced(discipline: usize, mbps: f64, seed: u64) -> (Network<Any>, Run, Vec<St
     (network_of(&scenario), run, stays)
 }
 
-/// Time per byte at a link, ps.
+/// Returns the transmission time per byte at a link, ps.
 fn pace(spec: &LinkSpec<Any>) -> f64 {
     8e12 / (spec.capacity.bps() * (1.0 - spec.slow))
 }
 
-/// Queueing delay of a packet that has departed, ps.
+/// Returns the queueing delay of a packet, ps. `None` if the packet was dropped, or had not departed by the end of the
+/// run.
 fn delay(stay: &Stay, pace: f64) -> Option<u64> {
     let known = stay.fate != Fate::Dropped && stay.departed.as_secs_f64() <= SECONDS;
     known.then(|| {
@@ -134,7 +135,8 @@ proptest! {
         }
     }
 
-    /// Queueing delays count in the sample of the departure; backlogs are those that arriving packets find.
+    /// Verifies that a sample contains the queueing delays of packets that departed since the previous sample. The mean
+    /// backlog is that at packet arrivals.
     #[test]
     fn samples_and_backlogs_are_those_of_every_packet(
         discipline in 0..QUEUES.len(), mbps in 2.0..12.0_f64, seed in 1..1000_u64,
@@ -159,9 +161,9 @@ proptest! {
                 }
             }
             if l == 0 && QUEUES[discipline].0 != "drop_tail" {
-                continue; // may evict packets, or drop one packet and accept another at the same time
+                continue; // this link may evict packets, or drop one packet and accept another at the same time
             }
-            // Bytes arrive and depart in order of time; a packet that departs at an arrival is not part of the backlog.
+            // A packet that departs at the arrival time of another packet is not part of the backlog.
             let joins = |stay: &&&Stay| stay.fate != Fate::Dropped;
             let mut departures: Vec<_> = own.iter().filter(joins).map(|s| (s.departed, s.size)).collect();
             departures.sort_unstable();
@@ -178,8 +180,8 @@ proptest! {
         }
     }
 
-    /// Throughput and goodput are recomputed from deliveries at the last link of a path, goodput without duplicates.
-    /// Transfers are recounted by outcome.
+    /// Recomputes throughput and goodput from deliveries at the last link of a path. Goodput excludes duplicates.
+    /// Counts transfers by outcome.
     #[test]
     fn rates_and_transfers_are_those_of_every_packet(
         discipline in 0..QUEUES.len(), mbps in 2.0..12.0_f64, seed in 1..1000_u64,
@@ -216,7 +218,7 @@ proptest! {
         let count = |outcome: Outcome| outcomes.iter().filter(|&&code| code == f64::from(outcome.code())).count() as u64;
         prop_assert_eq!((count(Outcome::Finished), count(Outcome::Aborted)), (web.finished, web.aborted));
         prop_assert_eq!(outcomes.len() as u64, web.started);
-        // A finished transfer delivered each of its bytes once; the other transfers delivered less than their size.
+        // A finished transfer delivered each of its bytes once. Other transfers delivered less than their size.
         let sizes = column(&run.transfers, "bytes");
         let finished: f64 = sizes.iter().zip(&outcomes).filter(|(_, code)| **code == 0.0).map(|(size, _)| size).sum();
         let goodput = web.goodput_bytes.unwrap() as f64;
@@ -227,7 +229,8 @@ proptest! {
     }
 }
 
-/// M/D/1 at 0.5, 0.8 and 0.95: packets wait rho / (2 (1 - rho)) transmissions (Pollaczek and Khinchine).
+/// M/D/1 queue at loads `rho` of 0.5, 0.8 and 0.95. The mean queueing delay is `rho / (2 (1 - rho))` transmission times
+/// (Pollaczek and Khinchine).
 #[test]
 fn the_mean_queueing_delay_is_that_of_pollaczek_and_khinchine() {
     for (rho, tolerance) in [(0.5, 0.02), (0.8, 0.04), (0.95, 0.15)] {
@@ -247,7 +250,7 @@ fn the_mean_queueing_delay_is_that_of_pollaczek_and_khinchine() {
     }
 }
 
-/// A constant source at line rate, alone: each transfer takes its ideal time over links of any speed.
+/// A single constant source sends at line rate. Each transfer takes its ideal time, over links of any speed.
 #[test]
 fn a_lone_sender_at_line_rate_takes_the_ideal_time() {
     for (packets, capacities) in [(1, [4, 2, 8]), (7, [4, 2, 8]), (20, [8, 8, 8]), (5, [2, 4, 8])] {
@@ -269,7 +272,7 @@ fn a_lone_sender_at_line_rate_takes_the_ideal_time() {
     }
 }
 
-/// A stop aborts a transfer whose data is incomplete; a transfer whose last packets are in flight still finishes.
+/// A stop aborts a transfer if the sender has unsent data. A transfer whose last packets are in flight still finishes.
 #[test]
 fn a_transfer_that_stops_early_is_aborted_and_one_in_flight_finishes() {
     let run = run(r#"

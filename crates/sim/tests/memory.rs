@@ -1,10 +1,10 @@
-//! Buffers that share a memory. Their sum never exceeds the memory. Without a conflict they are independent, and in a
-//! conflict they are max-min fair by capacity.
+//! Buffers that share a memory. Their sum never exceeds the memory. If the memory suffices, the buffers are
+//! independent. Otherwise, they are max-min fair, weighted by capacity.
 
 use crate::common::{column, run, series};
 use levelflow_results::Table;
 
-/// Three links: unresponsive traffic fills the first two, and NewReno the third.
+/// Returns a scenario with three links. Unresponsive traffic fills the first two links, and NewReno fills the third.
 fn scenario(memory: &str, sample: &str) -> String {
     let links = [("A", "B", 1, 10), ("C", "D", 3, 500), ("E", "F", 4, 40)].map(|(from, to, mbps, initial)| {
         format!(
@@ -66,8 +66,8 @@ fn ports_that_do_not_conflict_do_what_they_do_alone() {
 fn contended_memory_is_divided_by_capacity() {
     let done = run(&scenario(&shared("600 packets"), "1 s"));
     let [first, second, third] = buffers(&done.links, "buffer_packets", 0.0).map(|packets| *packets.last().unwrap());
-    // Each link has at least one packet. Fractions of packets are unused; the unused fraction of the third link is not
-    // visible.
+    // Each link has at least one packet. Fractions of packets are unused. The unused fraction of the third link is
+    // unknown.
     let rest = 600.0 - third - 2.0;
     let short = [1.0 + rest / 4.0 - first, 1.0 + 3.0 * rest / 4.0 - second];
     assert!(

@@ -1,10 +1,10 @@
-//! Offered loads, compared with arrivals at links.
+//! Offered loads, compared with the arrivals at links.
 
 use levelflow_scenario::Scenario;
 
 use crate::common::run;
 
-/// Compares the arrivals at each link in a long run, bit/s, with the load offered by entries.
+/// Compares the arrivals at each link in a long run with the offered load, bit/s.
 fn check(flows: &str, tolerance: f64) {
     let text = format!(
         r#"
@@ -47,8 +47,8 @@ fn flow(more: &str) -> String {
     format!("[[flow]]\nname = 'x'\nlaw = {{ cbr = {{ rate = '200 kb/s' }} }}\nfrom = 'A'\nto = 'D'\n{more}\n")
 }
 
-/// The sum of `n` exponential sizes at Poisson times has a standard deviation of `sqrt(2/n)` of its mean. That is 1 %
-/// for the 18,000 flows of a path.
+/// The sum of `n` exponential sizes at Poisson times has a relative standard deviation of `sqrt(2/n)`. For the 18,000
+/// flows of a path, this is 1 %.
 #[test]
 fn transfers_bring_what_their_entry_offers() {
     check(
@@ -61,9 +61,9 @@ fn transfers_bring_what_their_entry_offers() {
     );
 }
 
-/// The time for which an application with exponential periods sends, within a time `t`, has the variance `2 on^2
-/// off^2/(on + off)^3 t`. Its standard deviation is 9.4 s in 300 s for one flow, and 0.67 % of the mean for 200 flows
-/// of a path.
+/// An application with exponential periods sends in a fraction of the time `t`. Its sending time has the variance `2
+/// on^2 off^2/(on + off)^3 t`. The standard deviation is 9.4 s in 300 s for one flow. For 200 flows of a path, it is
+/// 0.67 % of the mean.
 #[test]
 fn senders_and_applications_bring_their_rate() {
     check(&flow("count = 7"), 1e-3);

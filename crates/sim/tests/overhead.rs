@@ -1,10 +1,10 @@
-//! Random processing times and clock errors of hosts: lockouts that they prevent, and results that they do not change.
+//! Random processing times and clock errors of hosts. They prevent lockouts and do not change other results.
 
 use crate::common::{Run, run, series, start};
 use levelflow_units::{Duration, Time};
 use proptest::prelude::*;
 
-/// Links of the Abilene network: ends and delay, ms. Each link has 20 Mb/s and a buffer of 200 packets.
+/// Links of the Abilene network: both ends, and the delay in ms. Each link has 20 Mb/s and a buffer of 200 packets.
 const LINKS: [(&str, &str, u32); 14] = [
     ("Seattle", "Sunnyvale", 7),
     ("Seattle", "Denver", 11),
@@ -22,7 +22,7 @@ const LINKS: [(&str, &str, u32); 14] = [
     ("Washington", "NewYork", 2),
 ];
 
-/// Sender and receiver of each flow; three flows cross the link from Denver to Kansas City.
+/// Sender and receiver of each flow. Three flows cross the link from Denver to Kansas City.
 const FLOWS: [(&str, &str); 5] = [
     ("Seattle", "Atlanta"),
     ("Sunnyvale", "Chicago"),
@@ -61,9 +61,9 @@ fn mbps(run: &Run) -> Vec<f64> {
 
 // **Invariant** (The engine): phase effects between equal links and synchronised arrivals lock out no flow. Hosts of
 // window-based laws add a random processing time.
-/// A stream shaped by a link of equal capacity arrives exactly when a full queue has room, if hosts and clocks are
-/// ideal. Flows that compete with this stream get almost no throughput. Their fair share is at least a third of the
-/// link.
+/// A link shapes a stream for the next link of equal capacity. If hosts and clocks are ideal, packets of this stream
+/// arrive exactly when a full queue has room. Competing flows get almost no throughput, although their fair share is at
+/// least a third of the link.
 #[test]
 fn equal_links_starve_no_flow_that_packets_clock() {
     let least = |settings: &str, seed| {
@@ -80,8 +80,8 @@ fn equal_links_starve_no_flow_that_packets_clock() {
     assert!(starved >= 4, "only {starved} of 6 seeds lock a flow out");
 }
 
-/// Runs constant streams that together exceed a line, and returns their rates. With ideal hosts, packets of one stream
-/// always find the place that has just become free, and the other stream gets the rest.
+/// Runs constant streams whose sum exceeds the line rate, and returns their rates. With ideal hosts, packets of one
+/// stream always arrive when the queue has room. The other stream gets the remaining capacity.
 fn streams(settings: &str, rates: [f64; 2], buffer: u32, seed: u32) -> Vec<f64> {
     let found = run(&format!(
         r#"
@@ -124,14 +124,14 @@ proptest! {
         let found = streams("profile = \"linux\"", rates, buffer, seed);
         for (found, rate) in found.iter().zip(rates) {
             let fair = 10.0 * rate / (rates[0] + rates[1]);
-            // The faster stream leaves its host in bursts, which have more drops at a full queue. A stream that is
-            // locked out would get 0.
+            // The faster stream leaves its host in bursts, and more packets of a burst are dropped by a full queue. A
+            // stream that is locked out would get 0.
             let tolerance = if ratio == 1.0 { 0.05 } else { 0.5 };
             prop_assert!((found / fair - 1.0).abs() < tolerance, "{rates:?}, {buffer} packets: {found}, fair {fair} Mb/s");
         }
     }
 
-    /// The rate error of a constant stream is its clock's error, at most 100 parts per million.
+    /// The rate error of a constant stream is the error of its clock, at most 100 parts per million.
     #[test]
     fn a_stream_keeps_the_time_of_its_host(rate in 1.0..9.0_f64, seed in 1_u32..1000) {
         let found = run(&format!(
@@ -145,7 +145,7 @@ proptest! {
     }
 }
 
-/// Explicit laws have the same rates whether hosts are ideal or not.
+/// Explicit laws have the same rates with and without ideal hosts.
 #[test]
 fn explicit_rates_do_not_depend_on_hosts() {
     let settled = |profile: &str, flow: usize| {

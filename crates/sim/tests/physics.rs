@@ -2,7 +2,7 @@
 
 use crate::common::{NO_LIMIT, Run, assert_close, assert_expectation, column, mean, run, series, start};
 
-/// Runs one-packet flows of this size at Poisson instants over one link of 10 Mb/s and 5 ms.
+/// Runs flows of one packet of this size with Poisson arrivals, over one link of 10 Mb/s and 5 ms.
 fn poisson_packets(seed: u64, rate: f64, size: &str, buffer: &str, duration: u32) -> Run {
     run(&format!(
         r#"
@@ -24,7 +24,7 @@ fn poisson_packets(seed: u64, rate: f64, size: &str, buffer: &str, duration: u32
     ))
 }
 
-/// Mean queueing delay, s: completion times less transmission and propagation.
+/// Returns the mean queueing delay, s. This is the completion time minus transmission time and propagation delay.
 fn mean_wait(run: &Run) -> f64 {
     let (fct, bytes) = (column(&run.completions, "fct_s"), column(&run.completions, "bytes"));
     mean(
@@ -35,7 +35,7 @@ fn mean_wait(run: &Run) -> f64 {
     )
 }
 
-/// First and second moment of exponential packet sizes of this mean, rounded up to whole bytes.
+/// Returns the first and second moment of exponential packet sizes with this mean. Sizes are rounded up to whole bytes.
 fn rounded_exponential(mean: f64) -> (f64, f64) {
     let p = 1.0 - (-1.0 / mean).exp();
     (1.0 / p, (2.0 - p) / (p * p))
@@ -46,7 +46,7 @@ const EXPONENTIAL: &str = r#"{ exponential = "1000 B" }"#;
 // **Invariant** (The engine): queueing delays and losses agree with queueing theory, and packets stay in order. With
 // `losses_are_those_of_an_m_m_1_k_queue`, `losses_are_those_of_an_m_d_1_k_queue`,
 // `a_queue_keeps_the_order_of_its_packets`.
-/// Pollaczek and Khinchine: `W = lambda E[S^2] / (2 (1 - rho))`.
+/// Pollaczek and Khinchine: the mean queueing delay is `W = lambda E[S^2] / (2 (1 - rho))`.
 #[test]
 fn waits_are_those_of_an_m_g_1_queue() {
     for (size, (m1, m2)) in [
@@ -74,7 +74,7 @@ fn drop_rates(load: f64, size: &str, places: u32) -> Vec<f64> {
         .collect()
 }
 
-/// Loss rate `(1 - rho) rho^K / (1 - rho^(K+1))`, and `1/(K+1)` at `rho = 1`.
+/// The loss rate is `(1 - rho) rho^K / (1 - rho^(K+1))`, and `1/(K+1)` at `rho = 1`.
 #[test]
 fn losses_are_those_of_an_m_m_1_k_queue() {
     let rho: f64 = 0.8 * rounded_exponential(1000.0).0 / 1000.0;
@@ -83,8 +83,8 @@ fn losses_are_those_of_an_m_m_1_k_queue() {
     assert_expectation(&drop_rates(1.0, EXPONENTIAL, 10), 1.0 / 11.0);
 }
 
-/// Loss rate `1 - 1/(pi_0 + rho)`, where `pi_0` is the fraction of departures that leave the queue empty. `pi_0` is 1
-/// for a system of one packet (Erlang's formula) and `exp(-rho)` for two.
+/// The loss rate is `1 - 1/(pi_0 + rho)`. `pi_0` is the fraction of departures that leave the queue empty. If the
+/// system has room for one packet, `pi_0` is 1 (Erlang's formula). With room for two packets, `pi_0` is `exp(-rho)`.
 #[test]
 fn losses_are_those_of_an_m_d_1_k_queue() {
     let rho: f64 = 0.9;
@@ -131,7 +131,7 @@ fn a_lone_packet_takes_transmission_and_propagation() {
     }
 }
 
-/// Runs a transfer over an idle path of 10 Mb/s and 100 ms, whose routers offer its full capacity.
+/// Runs a transfer over an idle path of 10 Mb/s with a round-trip time of 100 ms. Routers offer the full capacity.
 fn lone_transfer(size: &str, extra: &str) -> Run {
     run(&format!(
         r#"
@@ -151,7 +151,8 @@ fn lone_transfer(size: &str, extra: &str) -> Run {
     ))
 }
 
-/// A transfer takes one and a half round trips, handshake included, and the time of its data at the offered rate.
+/// A transfer takes one and a half round-trip times, including the handshake, plus the time to send its data at the
+/// offered rate.
 #[test]
 fn a_lone_transfer_takes_the_time_of_its_data_and_its_handshake() {
     for packets in [1, 10, 100] {
@@ -165,12 +166,12 @@ fn a_lone_transfer_takes_the_time_of_its_data_and_its_handshake() {
     }
 }
 
-/// Host delay before the first link is part of the completion time, but at most half of the round-trip time.
+/// The delay before the first link is part of the completion time. It is at most half of the round-trip time.
 #[test]
 fn round_trip_times_match_the_scenario() {
     let rtt = lone_transfer("1 packet", "").summary.flows[0].rtt_s.clone().unwrap();
-    // The handshake sends two packets of 40 B. The round-trip time of the handshake is twice the mean of both
-    // round-trip times, less the round-trip time of the data.
+    // The handshake consists of two packets of 40 B. The run has two round-trip times: that of the handshake and that
+    // of the data. The former is `2 mean - max`.
     assert_close(2.0 * rtt.mean - rtt.max, 100e-3 + 64e-6, 0.01);
     assert_close(rtt.max, 100e-3 + 832e-6, 0.01);
 }
@@ -197,8 +198,8 @@ fn jetmax_fills_its_configured_share_of_a_link() {
     }
 }
 
-/// Max-min: z and x share the second link, y takes the rest of the first. One packet more or less per interval does not
-/// change which link is the tighter one at these rates.
+/// Max-min fairness: flows z and x share the second link, and flow y uses the remaining capacity of the first link. The
+/// difference between the links exceeds one packet per interval, so the bottlenecks of the flows do not change.
 #[test]
 fn a_parking_lot_is_shared_max_min_fairly() {
     let run = jetmax(
@@ -238,7 +239,8 @@ fn a_parking_lot_is_shared_max_min_fairly() {
     }
 }
 
-/// Runs a stream at a fixed rate: the routers' first intervals end after the run, so the sender receives no price.
+/// Runs a stream at a fixed rate. The first intervals of the routers end after the run, so the sender receives no
+/// price.
 fn constant_rate(rate: &str, links: &str) -> Run {
     run(&format!(
         r#"
@@ -286,7 +288,7 @@ fn acks_load_the_links_that_lead_back() {
     assert_close(mean(&series(&run.links, "link", 1, "throughput_bps", 1.0)), 0.8e6, 0.01);
 }
 
-/// Entries that differ only in the size of their ACKs.
+/// Flow entries that differ only in the size of their ACKs.
 #[test]
 fn each_entry_has_acks_of_its_own_size() {
     let run = run(r#"
@@ -306,8 +308,8 @@ fn each_entry_has_acks_of_its_own_size() {
     );
 }
 
-/// The data rate of 200 Mb/s causes 25,000 ACKs of 40 B per second. The reverse path of 1 Mb/s carries 3125 ACKs per
-/// second. A queue of 7 packets holds 280 B.
+/// The data rate of 200 Mb/s causes 25,000 ACKs of 40 B per second. The reverse path of 1 Mb/s transmits 3125 ACKs per
+/// second. A queue of 7 ACKs contains 280 B.
 #[test]
 fn a_buffer_in_packets_counts_small_ones_as_whole() {
     let link = r#"{ from = "A", to = "B", capacity = "1 Gb/s", delay = "1 ms", duplex = true,
@@ -319,7 +321,8 @@ fn a_buffer_in_packets_counts_small_ones_as_whole() {
     assert_close(back.dropped_packets as f64 / back.arrived_packets as f64, 0.875, 0.01);
 }
 
-/// The load is twice the capacity: half is dropped, and the queue is full but never exceeds its buffer.
+/// The offered load is twice the capacity, so half of the packets are dropped. The queue is full but never exceeds its
+/// buffer.
 #[test]
 fn a_queue_never_holds_more_than_its_buffer() {
     for (buffer, bytes, packets) in [
@@ -408,8 +411,8 @@ fn the_clock_does_not_run_backwards() {
     assert_eq!(sim.now(), at(1500));
 }
 
-/// Eq 2 of RCP has its equilibrium at `alpha (C - y) = beta q/d`. If `q` excludes the packet in service, as in the code
-/// of RCP's authors, the equilibrium is `R = C`. Otherwise, it is 7 % lower.
+/// Equation 2 of RCP has its equilibrium at `alpha (C - y) = beta q/d`. If `q` excludes the packet in service, the
+/// equilibrium is `R = C`. The code of RCP's authors excludes it, too. Otherwise, the equilibrium is 7 % lower.
 #[test]
 fn one_rcp_flow_fills_a_slow_line() {
     let run = run(r#"
@@ -424,7 +427,7 @@ fn one_rcp_flow_fills_a_slow_line() {
     }
 }
 
-/// RCP offers less if it counts drops as queue, even if RCP is not the link's first law.
+/// RCP offers a lower rate if it counts drops as queue. This also holds if RCP is not the first law of the link.
 #[test]
 fn every_law_of_a_port_hears_of_drops() {
     let offered = |loss_aware: bool| {

@@ -1,5 +1,5 @@
-//! Properties of every network. Packets are conserved at any time. Runs are repeatable and can be interrupted. Parts of
-//! a network that share nothing do not affect each other. Reliable transfers complete.
+//! Properties of every network. Packets are conserved at any time. Runs are repeatable and can be interrupted. Separate
+//! networks in one scenario do not affect each other. Reliable transfers complete.
 
 use std::collections::BTreeMap;
 
@@ -19,20 +19,20 @@ fn defaults(law: &str) -> AnyParams {
     law_params(law, &BTreeMap::new()).unwrap()
 }
 
-/// Laws that need no marks, without Kelly control. Kelly control adds signed prices: if one link drops packets that
-/// another link then lacks, the sender's rate grows without bound.
+/// Returns the laws that need no marks, except Kelly control. Kelly control adds signed prices. If one link drops
+/// packets and another link then is underused, the sender's rate grows without bound.
 fn laws() -> Vec<&'static str> {
     let plain = |law: &&LawInfo| law.name != "kelly" && !Any::transport(&defaults(law.name)).ecn;
     LAWS.iter().filter(plain).map(|law| law.name).collect()
 }
 
-/// Laws of [`laws`] in the notation of scenarios. Reno and NewReno are included a second time, without SACK.
+/// Returns the laws of [`laws`] in the notation of scenarios. Reno and NewReno are included a second time without SACK.
 fn written() -> Vec<String> {
     let without = ["reno", "newreno"].map(|law| format!("{{ {law} = {{ sack = false }} }}"));
     laws().iter().map(|law| format!("{law:?}")).chain(without).collect()
 }
 
-/// Laws whose lost data is retransmitted.
+/// Returns the laws that retransmit lost data.
 fn repairing() -> Vec<String> {
     let mut written = written();
     written.retain(|law| law != "\"cbr\"");
@@ -140,7 +140,7 @@ fn with_options(law: &str, turn: u8) -> Value {
     }
 }
 
-/// Generates the optional keys of a flow; keys that exclude each other are removed afterwards.
+/// Generates the optional keys of a flow. Keys that exclude each other are removed later.
 fn flow(name: String, nodes: usize, prefix: &'static str) -> impl Strategy<Value = Value> {
     let arrivals = prop_oneof![
         (5..60u32).prop_map(|n| json!({ "poisson": format!("{n} /s") })),
@@ -199,8 +199,8 @@ fn flow(name: String, nodes: usize, prefix: &'static str) -> impl Strategy<Value
         )
 }
 
-/// Generates flows and links. The links form a tree, with an additional link from the root to the last node. All links
-/// are duplex, and all names have this prefix.
+/// Generates flows and links. The links form a tree, and one more link connects the root to the last node. All links
+/// are duplex. All names have the prefix `prefix`.
 fn part(prefix: &'static str) -> impl Strategy<Value = (Vec<Value>, Vec<Value>)> {
     (2..=6usize, 1..=8usize).prop_flat_map(move |(nodes, flows)| {
         let links = (1..nodes).map(|i| {
@@ -246,7 +246,7 @@ fn run(scenario: &Value) -> Run {
     finish(try_start(scenario).unwrap_or_else(|e| panic!("{e}\n{scenario:#}")))
 }
 
-/// Converts a table to text that represents every bit of a number. Two NaN values have equal texts.
+/// Converts a table to text that represents each number exactly. Two NaN values have equal texts.
 fn bits(table: &Table) -> Vec<String> {
     let bits = |c: &Column| match c {
         Column::F64(v) => format!("{:?}", v.iter().map(|x| x.to_bits()).collect::<Vec<_>>()),
@@ -266,7 +266,7 @@ pub fn assert_same(a: &Run, b: &Run) {
     }
 }
 
-/// Returns the rows of the first `count` members, as bits.
+/// Returns the rows of the first `count` flows or links, as bits. `key` is the column with the index.
 fn rows_of_first(table: &Table, key: &str, count: usize) -> Vec<Vec<u64>> {
     let who = column(table, key);
     let columns: Vec<Vec<f64>> = table.columns.iter().map(|(name, _)| column(table, name)).collect();
@@ -282,8 +282,8 @@ proptest! {
     // **Invariant** (The engine): running in pieces does not change the results. Packets are conserved whenever the run
     // halts. For each flow group and each link, sent = delivered + dropped + lost + in flight, where packets in flight
     // are counted in the queues. A run that violates this invariant ends with an error and writes no summary.
-    /// A run that is interrupted after random numbers of events and random times conserves packets at each
-    /// interruption, and gives the same results.
+    /// Interrupts a run after random numbers of events and at random times. Packets are conserved at each interruption,
+    /// and the results do not change.
     #[test]
     fn packets_are_conserved_at_any_time(scenario in network(), budgets in prop::collection::vec(20..3000u64, 1..8)) {
         let mut sim = try_start(&scenario).unwrap();
@@ -300,8 +300,8 @@ proptest! {
         assert_same(&finish(sim), &run(&scenario));
     }
 
-    /// Links without extras have a code path of their own in the engine. A wire that may lose packets, but with
-    /// probability 0, takes the general code path.
+    /// The engine has a separate implementation for links without jitter, loss or changes. A link that loses packets
+    /// with probability 0 uses the general implementation.
     #[test]
     fn a_wire_that_never_loses_is_like_one_that_cannot(mut scenario in network()) {
         let with = |scenario: &mut Value, loss: &Value| {
@@ -340,8 +340,8 @@ proptest! {
         }
     }
 
-    /// Every transfer completes, and its receiver counts each byte once, under any loss of data, ACKs and opening
-    /// packets on the two wires.
+    /// Every transfer completes, and its receiver counts each byte once. The two wires may lose data, ACKs and opening
+    /// packets.
     #[test]
     fn reliable_transfers_arrive_over_lossy_wires(
         law in prop::sample::select(repairing()), seed in any::<u32>(), there in 0.0..0.6, back in 0.0..0.6,
@@ -377,7 +377,8 @@ proptest! {
     }
 }
 
-/// A window may hold more packets than a host on a real network tracks: 90,000 here.
+/// A congestion window may exceed the number of packets that a host on a real network tracks. Here, it has 90,000
+/// packets.
 #[test]
 fn a_transfer_completes_with_any_number_of_packets_in_flight() {
     let run = crate::common::run(

@@ -1,8 +1,9 @@
-//! Queue disciplines in the engine, compared with queueing theory, each other and the equations of their papers.
+//! Queue disciplines in the engine, compared with queueing theory, with each other and with the equations of their
+//! papers.
 
 use crate::common::{Run, assert_close, assert_expectation, assert_same_flows, column, mean, run, series};
 
-/// Runs unresponsive traffic in packets of 1000 B over a link that transmits 1000 packets per second.
+/// Runs unresponsive traffic over a link that transmits 1000 packets of 1000 B per second.
 fn open_loop(queue: &str, buffer: &str, seed: u64, duration: u32, traffic: &str) -> Run {
     run(&format!(
         r#"
@@ -21,7 +22,7 @@ fn open_loop(queue: &str, buffer: &str, seed: u64, duration: u32, traffic: &str)
     ))
 }
 
-/// Traffic at Poisson instants, packets per second.
+/// Returns a flow entry with Poisson arrivals. `rate` is in packets per second.
 fn poisson(rate: f64) -> String {
     format!(
         r#"
@@ -33,18 +34,19 @@ fn poisson(rate: f64) -> String {
     )
 }
 
-/// Mean of a column of the first link over samples after `after` seconds.
+/// Returns the mean of a column for the first link, over samples after `after` seconds.
 fn link_mean(run: &Run, name: &str, after: f64) -> f64 {
     mean(&series(&run.links, "link", 0, name, after))
 }
 
-/// Fraction of the arrivals at the first link that are dropped.
+/// Returns the fraction of the arriving bytes that the first link drops.
 fn drop_share(run: &Run, after: f64) -> f64 {
     const SAMPLES_PER_S: f64 = 10.0;
     link_mean(run, "dropped_bytes", after) * 8.0 * SAMPLES_PER_S / link_mean(run, "arrival_bps", after)
 }
 
-/// A step of RED, as in DCTCP's switches, drops the same packets as a buffer of the step's size if there is no ECN.
+/// RED with equal thresholds, as in DCTCP's switches, drops the same packets as a buffer of this size. The packets are
+/// not ECN-capable.
 #[test]
 fn a_step_of_red_is_a_buffer_of_that_size() {
     for load in [0.9, 1.2] {
@@ -74,8 +76,8 @@ fn codel_with_a_target_above_every_wait_is_drop_tail() {
     assert_eq!(codel.summary.links, tail.summary.links);
 }
 
-/// An integral controller holds the mean queue at its target under an unresponsive overload, and drops the excess,
-/// `1 - 1/rho`.
+/// An integral controller keeps the mean queue at its target under an unresponsive overload. It drops the fraction `1 -
+/// 1/rho` of the packets.
 #[test]
 fn pi_and_rem_hold_their_target_under_overload() {
     for queue in [
@@ -92,9 +94,8 @@ fn pi_and_rem_hold_their_target_under_overload() {
     }
 }
 
-/// The number of arrivals from one drop of RED to the next is uniform on `1, ..., 1/p_b`, with mean `(1/p_b + 1)/2`.
-/// RED's signal is the average queue, on which `p_b` depends. The weight is so small that `p_b` changes little from
-/// drop to drop.
+/// The number of arrivals between two drops of RED is uniform on `1, ..., 1/p_b`, with mean `(1/p_b + 1)/2`. RED's
+/// signal is the average queue, which determines `p_b`. With a small weight, `p_b` changes little between two drops.
 #[test]
 fn red_drops_at_the_rate_of_its_average() {
     let red = r#"{ red = { min = "10 packets", max = "90 packets", max_p = 0.4, weight = 0.0005 } }"#;
@@ -108,13 +109,13 @@ fn red_drops_at_the_rate_of_its_average() {
     let expected = mean(&signals.into_iter().map(p_a).collect::<Vec<_>>());
     let share = drop_share(&run, 50.0);
     assert_close(share, expected, 0.02);
-    // The dropped fraction is the fraction that does not depart.
+    // The link drops all packets that do not depart.
     let ratio = link_mean(&run, "throughput_bps", 50.0) / link_mean(&run, "arrival_bps", 50.0);
     assert_close(share, 1.0 - ratio, 0.005);
 }
 
-/// CoDel's drop times at a constant overload of 5 %. The queueing delay is 5 ms after 105 packets. The first drop
-/// follows 100 ms later, and the n-th one `100 ms / sqrt(n)` after the one before.
+/// CoDel's drop times at a constant overload of 5 %. The queueing delay reaches 5 ms after 105 packets. The first drop
+/// follows 100 ms later. The n-th drop follows `100 ms / sqrt(n)` after the previous drop.
 #[test]
 fn codel_drops_by_its_timetable() {
     let run = open_loop(
@@ -149,7 +150,7 @@ fn codel_drops_by_its_timetable() {
 /// Size of a packet that opens a flow, bytes.
 const OPENING: u64 = 40;
 
-/// Runs TCP flows with base round trips of 30 to 50 ms over a link of `capacity` Mb/s.
+/// Runs TCP flows over a link of `capacity` Mb/s. The base round-trip times are 30 to 50 ms.
 fn renos(flows: u32, capacity: u32, queue: &str, buffer: &str, duration: u32, ecn: bool) -> Run {
     run(&format!(
         r#"
@@ -171,8 +172,8 @@ fn renos(flows: u32, capacity: u32, queue: &str, buffer: &str, duration: u32, ec
     ))
 }
 
-/// The mean distance of the queue from the target follows from the changes of price and queue over a run. Divided by
-/// the gains and the number of intervals, these changes amount to one or two packets.
+/// The mean difference `queue - target` follows from the changes of price and queue over a run. These changes, divided
+/// by the gains and the number of intervals, are one or two packets.
 #[test]
 fn rem_holds_its_target_under_tcp_and_loses_nothing() {
     let run = renos(20, 10, r#""rem""#, "100 packets", 200, true);
@@ -188,7 +189,7 @@ fn pi_holds_its_target_under_tcp_whether_it_marks_or_drops() {
         assert_close(link_mean(&run, "backlog_packets", 150.0), 80.0, 0.05);
         let link = &run.summary.links[0];
         assert_eq!(link.marked_packets > 0, ecn);
-        // Opening packets cannot be marked; all others are either marked or dropped.
+        // Opening packets cannot be marked. With ECN, all other packets are marked, without ECN they are dropped.
         let openings_only = link.dropped_bytes == OPENING * link.dropped_packets;
         assert_eq!(openings_only, ecn, "{link:?}");
         assert_close(link_mean(&run, "throughput_bps", 150.0), 10e6, 0.005);
@@ -214,9 +215,9 @@ fn red_keeps_the_average_between_its_thresholds_under_tcp() {
     assert_close(link_mean(&run, "throughput_bps", 20.0), 10e6, 0.005);
 }
 
-/// Between drops, the windows of four flows grow by four packets per round trip in total. That is 2 ms of queue in an
-/// interval of 100 ms. A drop halves one window, which is 5 ms. The queueing delay thus stays near the target of 5 ms,
-/// where drop-tail fills its buffer.
+/// Between drops, the windows of four flows grow by four packets per round-trip time. In an interval of 100 ms, this
+/// adds 2 ms of queueing delay. A drop halves one window, which removes 5 ms. The queueing delay therefore stays near
+/// the target of 5 ms. Drop-tail would fill its buffer.
 #[test]
 fn codel_takes_the_standing_queue_of_tcp_away() {
     let wait = |queue| {

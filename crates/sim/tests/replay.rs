@@ -21,8 +21,8 @@ impl Sink for Page {
     }
 }
 
-/// Returns the log of two senders, a router and a receiver of one law. Each sender has a hundred packets, of which some
-/// are lost.
+/// Returns the log of two senders, a router and two receivers of one law. Each sender sends a hundred packets, and some
+/// packets are lost.
 fn logged(law: &'static LawInfo) -> Vec<u8> {
     let page = Page(Arc::new(Mutex::new(MAGIC.to_vec())));
     let values: Vec<f64> = law.params.iter().map(|row| row.default).collect();
@@ -105,7 +105,7 @@ fn a_log_of_any_law_comes_out_the_same() {
     }
 }
 
-/// Any flipped bit of a header or a digest is found at its record.
+/// A flipped bit of a header or digest is detected at its record.
 #[test]
 fn a_difference_is_found_and_reported() {
     let log = logged(LAWS.iter().find(|law| law.name == "jetmax").unwrap());
@@ -130,7 +130,7 @@ fn a_difference_is_found_and_reported() {
     assert!(seen > 500, "{seen}");
 }
 
-/// The router receives the counts of a data path in the kernel.
+/// A data path in the kernel provides the counts for the router.
 #[test]
 fn counters_of_a_data_path_are_replayed() {
     let page = Page(Arc::new(Mutex::new(MAGIC.to_vec())));
@@ -157,7 +157,8 @@ fn counters_of_a_data_path_are_replayed() {
     assert!(done.instances.len() == kernel.len() && done.instances.iter().all(|i| i.states == 20 && i.calls == 38));
 }
 
-/// Flipped bits may belong to inputs that the law does not use, so not every flip is an error. No flip causes a panic.
+/// A flipped bit may belong to an input that the law does not use, so not every flip is an error. No flip causes a
+/// panic.
 #[test]
 fn damaged_logs_are_refused_or_done_again() {
     for law in ["jetmax", "xcp", "cubic", "bbr"] {

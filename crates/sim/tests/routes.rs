@@ -1,4 +1,4 @@
-//! Routing: compared with another algorithm, by numbers of flows, and through failures and repairs.
+//! Routing, compared with another algorithm, with expected numbers of flows, and across failures and repairs.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
@@ -18,13 +18,14 @@ fn parsed(text: &str) -> Resolved {
     resolve(&Scenario::parse(text).unwrap()).unwrap()
 }
 
-/// Returns the path of each flow of an entry, under a plan.
+/// Returns the path of each flow of an entry, under one routing plan.
 fn paths(flow: &FlowSpec<Any>, plan: usize) -> Vec<&[u32]> {
     let path = |&path: &u32| &flow.routes.paths[path as usize].forward[..];
     flow.routes.plans[plan].1.iter().map(path).collect()
 }
 
-/// Returns the least weight, then least delay, between all pairs of nodes (Floyd and Warshall).
+/// Returns the least weight for all pairs of nodes, and the least delay of the paths with this weight (Floyd and
+/// Warshall).
 fn distances(nodes: usize, links: &[(usize, usize, u64, u64)]) -> Vec<Vec<(u64, u64)>> {
     const FAR: (u64, u64) = (u64::MAX / 4, 0);
     let mut far = vec![vec![FAR; nodes]; nodes];
@@ -47,8 +48,8 @@ fn distances(nodes: usize, links: &[(usize, usize, u64, u64)]) -> Vec<Vec<(u64, 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Paths have the least weight. Among several such paths, a single flow takes the path of least delay, and many
-    /// flows use all paths.
+    /// Each path has the least weight. If several paths have this weight, a single flow takes the path with the least
+    /// delay, and many flows use all paths.
     #[test]
     fn paths_are_those_of_another_algorithm(
         drawn in prop::collection::vec((0..9usize, 0..9usize, 1..4u64, 1..5u64), 1..25),
@@ -88,7 +89,7 @@ proptest! {
     }
 }
 
-/// A leaf-spine network with `spines` spines between two leaves, and flows from one leaf to the other.
+/// Returns a scenario with `spines` spines between two leaves. Flows go from one leaf to the other.
 fn spines(spines: usize, count: u32, more: &str) -> String {
     let mut text = format!("name = 'spines'\nduration = '6 s'\nsample = '10 ms'\n{more}\n");
     for spine in 0..spines {
@@ -108,7 +109,7 @@ fn spines(spines: usize, count: u32, more: &str) -> String {
     text
 }
 
-/// Each of `n` flows takes one of `m` paths at random: Pearson's statistic has `m - 1` degrees of freedom.
+/// Each of `n` flows takes one of `m` paths at random. Pearson's statistic then has `m - 1` degrees of freedom.
 #[test]
 fn flows_divide_evenly_among_equal_paths() {
     let found = parsed(&spines(8, 256, "routing = 'ecmp'"));
@@ -121,7 +122,7 @@ fn flows_divide_evenly_among_equal_paths() {
     assert!(statistic < 24.3, "{count:?}"); // exceeded with probability 1/1000
 }
 
-/// A failure moves only the flows of the failed link, and the repair moves them back.
+/// A failure moves only the flows of the failed link. The repair moves them back.
 #[test]
 fn a_failure_moves_only_the_flows_of_its_link() {
     let fails =
@@ -140,7 +141,7 @@ fn a_failure_moves_only_the_flows_of_its_link() {
     }
 }
 
-/// Two paths from A to B; the shorter one fails for two seconds.
+/// Returns a scenario with two paths from A to B. The shorter path fails for two seconds.
 fn two_ways(law: &str, more: &str) -> String {
     format!(
         r#"
@@ -162,7 +163,8 @@ fn two_ways(law: &str, more: &str) -> String {
     )
 }
 
-/// Laws fill the detour during the failure, and the first path after its repair; without `reroute`, no packet arrives.
+/// Laws fill the second path during the failure, and the first path after its repair. Without `reroute`, no packet
+/// arrives during the failure.
 #[test]
 fn laws_follow_their_routes() {
     for (law, target) in [
@@ -200,7 +202,7 @@ fn laws_follow_their_routes() {
     assert!(arrived[..480].iter().all(|&rate| rate == 0.0));
 }
 
-/// A path that a flow names, and a path without an alternative, do not change.
+/// A path does not change if the flow names it, or if there is no other path.
 #[test]
 fn flows_without_another_way_wait_for_the_repair() {
     let pinned =

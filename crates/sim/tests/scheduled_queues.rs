@@ -1,10 +1,10 @@
-//! Disciplines with several queues in the engine, compared with closed forms, each other and `codel`.
+//! Disciplines with several queues in the engine, compared with closed forms, with each other and with `codel`.
 
 use levelflow_results::LinkSummary;
 
 use crate::common::{Run, assert_close, column, mean, run, series};
 
-/// Runs flows over a bottleneck from A to B and a fast reverse path, with round trips of 20 ms by default.
+/// Runs flows over a bottleneck from A to B and a fast reverse path. The round-trip time is 20 ms by default.
 fn bottleneck(queue: &str, capacity: &str, duration: u32, flows: &str) -> Run {
     run(&format!(
         r#"
@@ -20,7 +20,7 @@ fn bottleneck(queue: &str, capacity: &str, duration: u32, flows: &str) -> Run {
     ))
 }
 
-/// Entry of endless flows to B.
+/// Returns a flow entry of unlimited flows to B.
 fn endless(name: &str, law: &str, from: &str, count: u32) -> String {
     format!(
         r#"
@@ -36,7 +36,7 @@ fn endless(name: &str, law: &str, from: &str, count: u32) -> String {
     )
 }
 
-/// Throughput of an entry after `after` seconds, bit/s.
+/// Returns the throughput of an entry after `after` seconds, bit/s.
 fn rate(run: &Run, entry: usize, after: f64) -> f64 {
     mean(&series(&run.flows, "flow", entry, "throughput_bps", after))
 }
@@ -45,7 +45,7 @@ fn link_mean(run: &Run, name: &str, after: f64) -> f64 {
     mean(&series(&run.links, "link", 0, name, after))
 }
 
-/// A single flow has one queue, controlled by CoDel: every packet is treated as in `codel`.
+/// A single flow has one queue under CoDel. Every packet is treated as in `codel`.
 #[test]
 fn with_one_flow_fq_codel_is_codel() {
     for ecn in [false, true] {
@@ -77,8 +77,8 @@ fn with_one_flow_fq_codel_is_codel() {
     }
 }
 
-/// Flows that request more than their share get equal shares. A responsive flow keeps its share in competition with an
-/// unresponsive one.
+/// Flows that request more than their fair share get equal shares. A responsive flow gets its share in competition with
+/// an unresponsive flow.
 #[test]
 fn flows_get_equal_shares() {
     for queue in [r#""fq_codel""#, r#"{ cake = { isolation = "flows" } }"#] {
@@ -94,9 +94,8 @@ fn flows_get_equal_shares() {
     }
 }
 
-/// A packet that arrives alone waits for the packet in service and for the turns of other new flows. Here, no other
-/// flow is new. Its delay is at most two transmission times and the propagation delay, under any amount of bulk
-/// traffic.
+/// A packet that arrives alone waits for the packet in service and for packets of other new flows. Here, no other flow
+/// is new. The delay is at most two transmission times plus the propagation delay, under any bulk traffic.
 #[test]
 fn a_sparse_flow_waits_for_one_packet() {
     for queue in ["fq_codel", "cake"] {
@@ -118,17 +117,17 @@ fn a_sparse_flow_waits_for_one_packet() {
         assert!(times.len() > 1000);
         let (own, other) = (125.0 * 8.0 / 10e6, 1250.0 * 8.0 / 10e6);
         let most = times.iter().copied().fold(0.0, f64::max);
-        // Two pings may arrive within a transmission of each other; none shares the queue of the bulk traffic.
+        // Two pings may arrive within one transmission time. No ping shares the queue of the bulk traffic.
         assert!(most <= 0.010 + 3.0 * own + 2.0 * other + 1e-9, "{queue}: {most}");
         let least = times.iter().copied().fold(1.0, f64::min);
         assert!(least >= 0.010 + own - 1e-9, "{queue}: {least}");
         let waits = mean(&times) - 0.010 - own;
-        // Residual service time of the bulk packets, half a transmission on average.
+        // Residual service time of a bulk packet: half a transmission time on average.
         assert_close(waits, other / 2.0, 0.1);
     }
 }
 
-/// The shaper is the bottleneck, so that no queue builds at the slower line behind it.
+/// The shaper is the bottleneck, so the slower link behind the shaper has no queue.
 #[test]
 fn a_shaper_moves_the_queue_to_where_it_is_managed() {
     let run = run(&format!(
@@ -150,9 +149,9 @@ fn a_shaper_moves_the_queue_to_where_it_is_managed() {
     assert_eq!(run.summary.links[1].dropped_packets, 0);
 }
 
-/// A source with eight flows gets the same throughput as a source with one if sources are isolated. If both sources and
-/// destinations are isolated, the end with more flows decides: all flows have the same destination here, and share
-/// equally.
+/// A source with eight flows gets the same throughput as a source with one flow if sources are isolated. If sources and
+/// destinations are isolated, the host with more flows decides. Here, all flows have the same destination, so they get
+/// equal shares.
 #[test]
 fn cake_shares_between_hosts() {
     let flows = [
@@ -173,9 +172,9 @@ fn cake_shares_between_hosts() {
     }
 }
 
-/// Classic flows alone: the controller holds the delay of the classic queue C at its target, and drops with the square
-/// of its signal. A Reno flow with round-trip time `R` sends `sqrt(3/2) / (R sqrt(p))` packets/s (Mathis et al. 1997),
-/// here limited only by its window.
+/// Classic flows only. The controller keeps the delay of the classic queue C at its target. It drops with the square of
+/// its signal. A Reno flow with round-trip time `R` sends `sqrt(3/2) / (R sqrt(p))` packets/s (Mathis et al. 1997).
+/// Here, only its congestion window limits the flow.
 #[test]
 fn classic_flows_hold_the_target_and_obey_the_root() {
     let flows = 10.0;
@@ -192,9 +191,10 @@ fn classic_flows_hold_the_target_and_obey_the_root() {
     assert_eq!(link.marked_packets, 0);
 }
 
-/// Prague competes with CUBIC in its Reno mode, at equal base round trips of 20 ms. Prague's queueing delay is below
-/// the step plus one or two packets of either kind, and CUBIC's is near the target. L is marked with `2 p'` or more, C
-/// dropped with `p'^2`. Flows of both kinds get the same rate within a factor of two (RFC 9332, section 2.1).
+/// Prague competes with CUBIC in its Reno mode. Both have a base round-trip time of 20 ms. Prague's queueing delay is
+/// at most the step threshold plus one or two packets of each flow. CUBIC's queueing delay is near the target. Packets
+/// in L are marked with probability `2 p'` or more, and packets in C are dropped with probability `p'^2`. The rates of
+/// both flows differ by at most a factor of two (RFC 9332, section 2.1).
 #[test]
 fn prague_and_cubic_share_a_line_at_different_delays() {
     let flows = [
@@ -227,8 +227,9 @@ fn prague_and_cubic_share_a_line_at_different_delays() {
     assert_close(dropped, squares, 0.25);
 }
 
-/// Prague's share does not depend on round trips below 25 ms if marks are random. Three flows with round trips of 5 ms
-/// compete with three flows of 20 ms. A step threshold marks in bursts, which would favour the flow that reacts first.
+/// Prague's share does not depend on round-trip times below 25 ms if marks are random. Three flows with round-trip
+/// times of 5 ms compete with three flows of 20 ms. A step threshold marks in bursts, which would favour the flow that
+/// reacts first.
 #[test]
 fn prague_gives_short_round_trips_no_advantage() {
     let flow = |n: u32, law: &str| format!("{}rtt = \"{n} ms\"", endless(&format!("x{n}"), law, "A", 3));

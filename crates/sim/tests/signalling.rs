@@ -1,4 +1,4 @@
-//! Laws with one signalling share the router of a link.
+//! Laws with the same signalling share one router at a link.
 
 use crate::common::{assert_close, mean, network_of, run, series};
 use levelflow_scenario::Scenario;
@@ -31,7 +31,7 @@ fn a_link_has_one_router_for_both_laws() {
     assert_eq!(routers, ["rcp"]);
 }
 
-/// The weights are 1 and 3, so the flows get about 5 and 15 Mb/s of 20 Mb/s.
+/// The weights are 1 and 3, so the flows get about 5 and 15 Mb/s of a link of 20 Mb/s.
 #[test]
 fn two_laws_share_a_router_in_proportion_to_their_weights() {
     let run = run(LINK);

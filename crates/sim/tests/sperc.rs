@@ -1,8 +1,9 @@
-//! s-PERC with packets, queues and drops: flows start, end, and cross several bottlenecks.
+//! s-PERC with packets, queues and drops. Flows start, end, and cross several bottlenecks.
 
 use crate::common::{Run, assert_close, run, series};
 
-/// Two bottlenecks of 10 and 4 Mb/s: x1 over the first, x2 over both, x3 over the second, from `start` on until `stop`.
+/// Runs three flows over two bottlenecks of 10 and 4 Mb/s. Flow x1 crosses the first link, x2 both links, and x3 the
+/// second link. Flow x3 stops at `stop`.
 fn two_bottlenecks(loss: f64, stop: &str) -> Run {
     run(&format!(
         r#"
@@ -28,7 +29,7 @@ fn drops(run: &Run) -> u64 {
     run.summary.links.iter().map(|link| link.dropped_packets).sum()
 }
 
-/// Fair rates for `gamma` of 0.94. A round of x2 has two updates.
+/// Max-min fair rates with `gamma` = 0.94. One of the flows crosses both bottlenecks.
 #[test]
 fn flows_over_two_bottlenecks_have_max_min_fair_rates_and_a_departure_frees_its_part() {
     let run = two_bottlenecks(0.0, "10 s");
@@ -45,7 +46,8 @@ fn flows_over_two_bottlenecks_have_max_min_fair_rates_and_a_departure_frees_its_
     assert_eq!(drops(&run), 0);
 }
 
-/// The wider link loses 1 % of packets and ACKs. A flow that is temporarily counted twice reduces the rates of all.
+/// The wider link loses 1 % of packets and ACKs. If a flow is temporarily counted twice, the rates of all flows
+/// decrease.
 #[test]
 fn lost_packets_cost_little_rate_and_overload_nothing() {
     let run = two_bottlenecks(0.01, "30 s");
@@ -59,7 +61,7 @@ fn lost_packets_cost_little_rate_and_overload_nothing() {
     assert!((0.9 * 7.52e6..=1.01 * 7.52e6).contains(&mean), "{mean}");
 }
 
-/// A thousand transfers leave no state behind: a single flow then gets the full rate.
+/// A thousand transfers leave no state in routers. A single flow then gets the full rate.
 #[test]
 fn short_transfers_leave_nothing_behind() {
     let run = run(r#"

@@ -1,5 +1,5 @@
-//! Runs on several threads, and on the engine of one law, give bit-identical results to runs on one thread and the
-//! general engine.
+//! Runs on several threads and runs on the engine of one law. Their results are bit-identical to those of the general
+//! engine on one thread.
 
 use std::collections::BTreeMap;
 
@@ -13,7 +13,8 @@ use levelflow_units::Time;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-/// A ring of routers with hosts, and flows between them; links have 1 to 3 ms, and some are lossy.
+/// Returns a ring of routers and hosts, with flows between hosts. Links have delays of 1 to 3 ms, and some links lose
+/// packets.
 fn ring(law: &Value, routers: usize, more: &Value) -> Value {
     let mut links = Vec::new();
     for i in 0..routers {
@@ -30,7 +31,7 @@ fn ring(law: &Value, routers: usize, more: &Value) -> Value {
         );
     }
     let flows = (0..routers).map(|i| {
-        // Flows that start at routers have hosts that send directly into links between parts.
+        // Hosts of flows that start at a router may send directly into a link between two parts of the network.
         let from = if i % 2 == 0 { "h" } else { "r" };
         let mut flow = json!({ "name": format!("x{i}"), "law": law, "from": format!("{from}{i}"),
             "to": format!("h{}", (i + routers / 2) % routers), "count": 2, "start": { "uniform": ["0 s", "100 ms"] } });

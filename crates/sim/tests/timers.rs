@@ -1,5 +1,5 @@
-//! Timers and idle times of senders, compared with closed forms. Traces contain the arrivals at the first link, exact
-//! to the picosecond.
+//! Timers and idle times of senders, compared with closed forms. A trace contains the arrival times at the first link,
+//! exact to the picosecond.
 
 use crate::common::{assert_close, start, trace};
 use levelflow_laws::{LAWS, LawInfo};
@@ -9,11 +9,11 @@ use levelflow_sim::{Fate, Stay};
 struct Traced {
     /// Data packets at the first link, in the order of their arrival.
     data: Vec<Stay>,
-    /// ACKs at the last link of the reverse path.
+    /// Packets at the reverse link, which are ACKs.
     acks: Vec<Stay>,
 }
 
-/// Runs a scenario in which link 0 leads from A to B, and link 1 back.
+/// Runs a scenario in which link 0 leads from A to B and link 1 leads from B to A.
 fn traced(text: &str) -> Traced {
     let mut stays = trace(&mut start(text));
     stays.sort_by_key(|stay| stay.arrived);
@@ -22,19 +22,20 @@ fn traced(text: &str) -> Traced {
 }
 
 impl Traced {
-    /// Send times of data packets, s.
+    /// Returns the send times of data packets, s.
     fn sent(&self) -> Vec<f64> {
         self.data.iter().map(|stay| stay.arrived.as_secs_f64()).collect()
     }
 
-    /// Arrival of the last ACK before a time, s.
+    /// Returns the arrival time of the last ACK before the time `t`, s.
     fn last_ack_before(&self, t: f64) -> f64 {
         let arrived = self.acks.iter().filter(|ack| ack.fate == Fate::Delivered);
         let times = arrived.map(|ack| ack.ends.as_secs_f64()).filter(|at| *at <= t);
         times.fold(0.0, f64::max)
     }
 
-    /// Start of each burst after a pause, s, and its number of packets within `within` seconds.
+    /// Returns the start of each burst that follows a pause, s. Also returns the number of packets in the first
+    /// `within` seconds of the burst.
     fn bursts(&self, pause: f64, within: f64) -> Vec<(f64, usize)> {
         let sent = self.sent();
         let begins = |i: &usize| *i == 0 || sent[*i] - sent[i - 1] > pause;
@@ -43,7 +44,7 @@ impl Traced {
         starts.map(burst).collect()
     }
 
-    /// Times from the first packet of a burst to the delivery of its last, s.
+    /// Returns the time from the first packet of each burst to the delivery of its last packet, s.
     fn durations(&self, pause: f64) -> Vec<f64> {
         let starts = self.bursts(pause, 0.0);
         let ends = starts.iter().skip(1).map(|(t, _)| *t).chain([f64::INFINITY]);
@@ -58,7 +59,8 @@ impl Traced {
     }
 }
 
-/// Scenario of a flow over a line of 10 Mb/s with a round trip of 20 ms, without processing times.
+/// Returns a scenario with one flow over a link of 10 Mb/s. The round-trip time is 20 ms, and hosts have no processing
+/// times.
 fn line(law: &str, duration: f64, link: &str, flow: &str) -> String {
     format!(
         r#"
@@ -86,7 +88,7 @@ fn family() -> Vec<&'static str> {
     windowed.map(|law| law.name).collect()
 }
 
-/// Law without ECN, since the queues of these tests do not mark.
+/// Returns a law without ECN, because the queues of these tests do not mark.
 fn unmarked(law: &str, more: &str) -> String {
     let marks = LAWS.iter().any(|own| own.name == law && has(own, "ecn"));
     let marks = if marks { "ecn = false" } else { "" };
@@ -97,7 +99,7 @@ fn unmarked(law: &str, more: &str) -> String {
 }
 // **Invariant** (The transport): timeouts double up to 120 s. An increase of the RTT by less than `min_timeout` causes
 // no timeout. With `any_min_timeout_is_honoured`, `a_longer_path_is_no_timeout`.
-/// RFC 6298, section 5, with the cap of Linux. The RTO counts from the latest ACK, and doubles at each timeout up to
+/// RFC 6298, section 5, with the limit of Linux. The RTO starts at the latest ACK. Each timeout doubles the RTO, up to
 /// 120 s.
 #[test]
 fn timeouts_double_up_to_two_minutes() {
@@ -108,7 +110,7 @@ fn timeouts_double_up_to_two_minutes() {
             let reverse = if both_ways { "" } else { ", reverse = { changes = [] }" };
             let down = format!("buffer = '1 BDP', changes = [{{ at = '10 s', down = true }}]{reverse}");
             let found = traced(&line(&unmarked(law.name, ""), 900.0, &down, ""));
-            // Until the first timeout, the sender still sends packets that the window allows.
+            // Until the first timeout, the sender sends the packets that the congestion window allows.
             let last_ack = found.last_ack_before(900.0);
             let probes: Vec<f64> = found.sent().into_iter().filter(|t| *t > last_ack + 0.2).collect();
             let first = probes[0] - last_ack;
@@ -126,7 +128,7 @@ fn timeouts_double_up_to_two_minutes() {
     assert!(compared > 28, "{compared}");
 }
 
-/// The packet that opens a flow is retransmitted after 1 s, doubled up to 120 s.
+/// The opening packet is retransmitted after 1 s. This time doubles with each retransmission, up to 120 s.
 #[test]
 fn the_handshake_backs_off_likewise() {
     for law in ["newreno", "bbr", "rcp", "tfrc"] {
@@ -138,7 +140,7 @@ fn the_handshake_backs_off_likewise() {
     }
 }
 
-/// The RTO on a path with constant delay is SRTT + `min_timeout`, for any `min_timeout` of at least 1 us.
+/// On a path with constant delay, the RTO is SRTT + `min_timeout`. This holds for any `min_timeout` of at least 1 us.
 #[test]
 fn any_min_timeout_is_honoured() {
     for law in family() {
@@ -161,8 +163,8 @@ fn any_min_timeout_is_honoured() {
     }
 }
 
-/// RFC 5681, section 4.1, for every law of the family, application and round-trip time. After an idle time of more than
-/// an RTO, at most the initial window is sent before an ACK arrives.
+/// RFC 5681, section 4.1, for every TCP law, application and round-trip time. After an idle time of more than an RTO,
+/// the sender sends at most the initial window before an ACK arrives.
 #[test]
 fn a_response_after_an_idle_time_begins_with_the_first_window() {
     for law in family() {
@@ -177,7 +179,7 @@ fn a_response_after_an_idle_time_begins_with_the_first_window() {
                 .replacen("10 ms", &format!("{delay} ms"), 1);
             let bursts = traced(&text).bursts(0.9 * think, 2e-3 * delay);
             assert!(bursts.len() > 4, "{law}: {bursts:?}");
-            // The first burst is the handshake.
+            // The first burst consists of the handshake packet.
             assert!(
                 bursts[1..].iter().all(|(_, packets)| *packets <= first),
                 "{law}: {bursts:?}"
@@ -186,8 +188,9 @@ fn a_response_after_an_idle_time_begins_with_the_first_window() {
     }
 }
 
-/// Rules that keep, pace or halve the congestion window, for responses of 1 MB over 100 Mb/s and 50 ms, 5 s apart. The
-/// window is sent at once, evenly over a round trip, or after it has been halved to the minimum.
+/// Three rules for the congestion window after an idle time: keep, pace, or halve. Responses of 1 MB are 5 s apart,
+/// over 100 Mb/s with a round-trip time of 50 ms. The sender sends the kept window at once and the paced window evenly
+/// over a round-trip time. Halving reduces the window to its minimum.
 #[test]
 fn a_window_may_be_kept_paced_or_halved() {
     for law in family() {
@@ -205,7 +208,7 @@ fn a_window_may_be_kept_paced_or_halved() {
         let [keep, pace, halve] = ["keep", "pace", "halve"].map(run);
         let window = keep[0] as f64;
         assert!(window > 100.0 && keep[2] == keep[0], "{law}: {keep:?}");
-        // FAST has changed its congestion window since then.
+        // FAST has changed its congestion window in the meantime.
         let paced = pace[2] as f64;
         assert!((paced / window - 1.0).abs() < 0.3, "{law}: {pace:?} of {keep:?}");
         assert!(
@@ -217,7 +220,7 @@ fn a_window_may_be_kept_paced_or_halved() {
 }
 
 /// BBR's drafts: a flow that restarts from idle does not enter ProbeRTT, and paces at its bandwidth. After any idle
-/// time, 1 MB takes 80 ms of transmission and half a round trip.
+/// time, a response of 1 MB takes 80 ms of transmission plus half a round-trip time.
 #[test]
 fn bbr_restarts_from_idle_at_its_bandwidth() {
     for law in ["bbr", "bbr3"] {
@@ -233,8 +236,8 @@ fn bbr_restarts_from_idle_at_its_bandwidth() {
     }
 }
 
-/// Application-limited samples do not lower the bandwidth estimate: 5 MB take 0.4 s, even after a hundred small
-/// responses.
+/// Application-limited samples do not lower the bandwidth estimate. A response of 5 MB takes 0.4 s of transmission,
+/// even after many small responses.
 #[test]
 fn bbr_keeps_its_bandwidth_while_the_application_is_the_limit() {
     for law in ["bbr", "bbr3"] {
@@ -253,15 +256,16 @@ fn bbr_keeps_its_bandwidth_while_the_application_is_the_limit() {
                 .filter(|d| *d > 0.35)
                 .collect();
             assert!(large.len() > 8, "{law}: {large:?}");
-            // ProbeRTT occasionally coincides with a response.
+            // Sometimes ProbeRTT coincides with a response.
             let usual = large[1..].iter().filter(|d| **d < 0.45).count() as f64 / (large.len() - 1) as f64;
             assert!(usual > 0.8 && large[1..].iter().all(|d| *d < 0.7), "{law}: {large:?}");
         }
     }
 }
 
-/// RFC 5348, section 4.4: each expiry of the nofeedback timer, `max(4R, 2s/X)`, halves `X`, down to one packet per 64
-/// s. A stage of `t` seconds has `t X/s` packets, so that their number and times follow from the initial rate.
+/// RFC 5348, section 4.4: each timeout of the nofeedback timer, `max(4R, 2s/X)`, halves the rate `X`. `R` is the
+/// round-trip time and `s` is the packet size. The minimum rate is one packet per 64 s. Between two timeouts that are
+/// `t` seconds apart, the sender sends `t X/s` packets.
 #[test]
 fn tfrc_on_a_dead_path_follows_its_nofeedback_timer() {
     for both_ways in [true, false] {

@@ -1,4 +1,4 @@
-//! Flows whose law needs no ACKs, like UDP: they receive none, and are never slowed down.
+//! Flows whose law needs no ACKs, such as UDP traffic. These flows receive no ACKs, and nothing slows them down.
 
 use std::collections::BTreeMap;
 
@@ -35,7 +35,7 @@ fn laws_that_listen_to_nothing_need_no_acks() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// A packet leaves every 20 ms, under any state of the line and the reverse path.
+    /// A packet leaves every 20 ms, in any state of the link and the reverse path.
     #[test]
     fn a_constant_stream_is_constant(
         from in 0_u32..25_000, length in 1_u32..20_000, kind in 0_usize..3, loss in 0.0..1.0_f64, seed in any::<u32>(),
@@ -58,7 +58,7 @@ proptest! {
         }
     }
 
-    /// A transfer is complete if and only if its receiver has every byte.
+    /// A transfer is complete exactly if its receiver has every byte.
     #[test]
     fn a_transfer_completes_if_nothing_of_it_is_lost(
         loss in 0.0..0.1_f64, packets in 1_u32..20, seed in any::<u32>(), law in prop::sample::select(vec!["cbr", "emkc"]),
@@ -91,7 +91,7 @@ proptest! {
     }
 }
 
-/// A one-way stream leaves the reverse direction to other flows.
+/// A one-way stream sends no packets in the reverse direction.
 #[test]
 fn a_stream_takes_nothing_of_the_way_back() {
     let found = run(r#"
@@ -108,7 +108,7 @@ fn a_stream_takes_nothing_of_the_way_back() {
     assert!(others <= 1, "in a host: {others}");
 }
 
-/// 214 B on 1 Mb/s take 1.712 ms, and an ACK of 40 B takes 0.32 ms.
+/// On 1 Mb/s, a packet of 214 B takes 1.712 ms and an ACK of 40 B takes 0.32 ms.
 #[test]
 fn a_stream_may_ask_for_acks_to_know_its_round_trips() {
     let asking = stream("", "").replace("200 B", "214 B");
@@ -119,7 +119,7 @@ fn a_stream_may_ask_for_acks_to_know_its_round_trips() {
     assert!((rtt.p50 / 0.022_032 - 1.0).abs() < 0.01, "{}", rtt.p50);
 }
 
-/// A constant stream that measures its round-trip time also sends 50 packets per second through any outage.
+/// A constant stream that measures its round-trip time sends 50 packets per second, also during an outage.
 #[test]
 fn a_stream_with_acks_is_constant_through_outages() {
     for (off, on) in [

@@ -1,4 +1,4 @@
-//! Life of a flow: arrival, opening, sending at the law's pace, waiting for ACKs, and end.
+//! Steps of a flow: arrival, handshake, sending at the pace of the law, waiting for ACKs, and end.
 
 use std::cmp::Reverse;
 
@@ -20,13 +20,13 @@ use levelflow_random::Stream;
 use levelflow_results::{Outcome, TransferRow};
 use levelflow_scenario::{Application, RoundTrip};
 
-/// Multiplier that makes the class numbers of an entry's flows distinct. It is odd, so the numbers of 2^32 flows all
-/// differ.
+/// Multiplier that gives distinct class numbers to the flows of an entry. The multiplier is odd, so 2^32 flows have
+/// 2^32 different numbers.
 const FLOW_SEED_STEP: u32 = 0x9e37_79b1;
 
 impl<P: Protocol> Sim<P> {
-    /// Continues after an ACK, which may have changed the rate or congestion window, shown losses, or been the last
-    /// ACK.
+    /// Continues a flow after an ACK. The ACK may have changed the rate or congestion window, shown losses, or been the
+    /// last expected ACK.
     #[inline]
     pub(super) fn try_send(&mut self, i: FlowId) {
         let flow = &mut self.flows[i];
@@ -47,7 +47,7 @@ impl<P: Protocol> Sim<P> {
         self.wait(i);
     }
 
-    /// Sends now: one packet if the law paces, or all packets that the congestion window allows.
+    /// Sends packets now: one packet if the law paces, otherwise all packets that the congestion window allows.
     fn send_now(&mut self, i: FlowId) {
         if self.flows[i].sender.law().paces() {
             self.transmit(i);
@@ -63,13 +63,13 @@ impl<P: Protocol> Sim<P> {
                 return self.idle(i);
             }
             if self.flows[i].sender.law().paces() {
-                return self.try_send(i); // the flow has been idle, and its law paces from now on
+                return self.try_send(i); // the flow was idle, and its law paces from now on
             }
         }
         self.wait(i);
     }
 
-    /// Sends a packet that pacing allows now, and sets the time of the next one.
+    /// Sends one packet and sets the time of the next packet. Pacing allows the packet now.
     pub(super) fn transmit(&mut self, i: FlowId) {
         if !self.flows[i].sender.may_send() {
             return self.wait(i);
@@ -82,13 +82,13 @@ impl<P: Protocol> Sim<P> {
             self.schedule(at, Target::Send(i));
         }
         let flow = &self.flows[i];
-        // In this order, a flow without a timer touches only four cache lines.
+        // With this order of the two conditions, a flow without a timer touches only four cache lines.
         if flow.incoming.is_some() && !flow.timer.is_set() {
             self.set_timer(i);
         }
     }
 
-    /// Sends the next chunk; returns false if there is none.
+    /// Sends the next chunk. Returns false if no chunk is left.
     #[inline(always)] // per packet
     fn send_data(&mut self, i: FlowId) -> bool {
         let flow = &mut self.flows[i];
@@ -104,7 +104,7 @@ impl<P: Protocol> Sim<P> {
         true
     }
 
-    /// Sets the retransmission timer of a sender that tracks its packets, if an ACK is expected.
+    /// Sets the retransmission timer if an ACK is expected and the sender tracks its packets.
     #[inline]
     fn wait(&mut self, i: FlowId) {
         if self.flows[i].incoming.is_some() {
@@ -122,7 +122,7 @@ impl<P: Protocol> Sim<P> {
         }
     }
 
-    /// Handles a flow without data to send: it waits for ACKs, or ends.
+    /// Handles a flow without data to send. The flow waits for ACKs or ends.
     fn idle(&mut self, i: FlowId) {
         let flow = &mut self.flows[i];
         if flow.sender.is_done(self.now) {
@@ -137,7 +137,7 @@ impl<P: Protocol> Sim<P> {
         self.await_write(i);
     }
 
-    /// Sets the time of the next write of an application, or of its flow's stop.
+    /// Sets the time of the next write of an application. If the flow stops earlier, sets the stop time.
     fn await_write(&mut self, i: FlowId) {
         let flow = &mut self.flows[i];
         let Some(writes) = &mut flow.writes else { return };
@@ -147,7 +147,7 @@ impl<P: Protocol> Sim<P> {
         }
     }
 
-    /// Handles a possible write of an application.
+    /// Handles an event of an application: writes the data that is due.
     pub(super) fn write(&mut self, i: FlowId) {
         self.events.pop(Target::Write(i));
         let flow = &mut self.flows[i];
@@ -180,7 +180,7 @@ impl<P: Protocol> Sim<P> {
         flow.pace.clear();
         flow.writes = None;
         self.ended.push(i);
-        // A transfer is over when its receiver has everything, or when its last packet has left the network.
+        // A transfer ends when its receiver has all data, or when its last packet has left the network.
         match (flow.sender.size() == ENDLESS, self.share.is_some()) {
             (true, true) => self.close(i, None),
             (true, false) => self.no_longer_active(i, Outcome::Finished),
@@ -218,7 +218,7 @@ impl<P: Protocol> Sim<P> {
         self.launch(i, packet);
     }
 
-    /// Starts the flows of an entry that arrive now, and schedules the next arrival.
+    /// Starts the flows of an entry that arrive now. Then schedules the next arrival.
     pub(super) fn arrival(&mut self, i: EntryId) {
         let entry = &mut self.entries[i];
         let next = entry.schedule.next(&entry.spec);
@@ -239,7 +239,7 @@ impl<P: Protocol> Sim<P> {
         }
     }
 
-    /// Starts a flow of an entry, which may be part of a session.
+    /// Starts a flow of an entry. The flow may belong to a session.
     pub(super) fn start_flow(&mut self, e: EntryId, session: SessionId) {
         let entry = &mut self.entries[e];
         let member = entry.counters.started as u32;
@@ -300,7 +300,7 @@ impl<P: Protocol> Sim<P> {
         }
     }
 
-    /// Sets the class of the packets of a flow, by which queue disciplines choose its queue.
+    /// Sets the class of a flow's packets. Queue disciplines select the queue of a packet by its class.
     fn classify(&mut self, flow: FlowId, e: EntryId, member: u32) {
         let entry = &self.entries[e];
         let [source, destination] = entry.spec.ends;
@@ -313,7 +313,7 @@ impl<P: Protocol> Sim<P> {
         self.packets.set_class(flow, e, class);
     }
 
-    /// Stores a flow in the first free slot of its own entry, or in a new slot. The order of simultaneous events then
+    /// Stores a flow in the first free slot of its own entry, or in a new slot. The order of events at equal times then
     /// does not depend on other entries.
     fn place(&mut self, flow: Flow<P>) -> FlowId {
         if let Some(Reverse(i)) = self.entries[flow.entry].free_flows.pop() {
@@ -371,7 +371,7 @@ impl<P: Protocol> Sim<P> {
         }
     }
 
-    /// Completes a transfer: its receiver has everything.
+    /// Completes a transfer whose receiver has all data.
     pub(super) fn complete(&mut self, i: FlowId) {
         let flow = &self.flows[i];
         let fct = (self.now - flow.started) + flow.host_delay;
@@ -384,7 +384,8 @@ impl<P: Protocol> Sim<P> {
         self.object_is_there(i);
     }
 
-    /// Returns the row of an unfinished transfer, with the retransmissions of its sender, if this part has the sender.
+    /// Returns the result row of an unfinished transfer. The number of retransmissions is correct only if the sender is
+    /// in this part of the network.
     fn transfer(&self, i: FlowId) -> TransferRow {
         let flow = &self.flows[i];
         let entry = &self.entries[flow.entry];
@@ -412,20 +413,19 @@ impl<P: Protocol> Sim<P> {
         }
     }
 
-    /// Records a transfer whose receiver lacks data.
+    /// Records the result of a transfer whose receiver lacks data.
     fn record_unfinished(parts: &mut [Self], i: FlowId, outcome: Outcome) {
         let [sender, _] = parts[0].ends(parts[0].flows[i].entry);
         let row = parts[sender].transfer(i).ended(outcome, None);
         parts[0].recorder.transfer(&row);
     }
 
-    /// Records the transfers that are still in progress at the end of the run. The run must not continue afterwards.
+    /// Records the unfinished transfers at the end of the run. The run must not continue afterwards.
     pub fn record_end(&mut self) {
         Self::record_end_of(std::slice::from_mut(self));
     }
 
-    /// Records the transfers still in progress at the end of a run in several parts, in order of entries and start
-    /// times.
+    /// Records the unfinished transfers at the end of a run in several parts, in order of entries and start times.
     pub(crate) fn record_end_of(parts: &mut [Self]) {
         Self::close_flows(parts);
         Self::release(parts);

@@ -1,4 +1,4 @@
-//! Packets at links, and events of links.
+//! Events of links, and the movement of packets over links.
 
 use levelflow_laws::{Protocol, RouterLaw};
 use levelflow_units::{Duration, Time};
@@ -14,7 +14,7 @@ use crate::trace::Fate;
 use levelflow_results::PacketCounts;
 
 impl<P: Protocol> Sim<P> {
-    /// Prefetches packets and flows of upcoming deliveries.
+    /// Prefetches a packet that will be delivered soon, and the flow of the next packet.
     #[inline]
     pub(super) fn prefetch(&self, ahead: Option<[PacketId; 2]>) {
         if let Some([next, later]) = ahead {
@@ -46,7 +46,8 @@ impl<P: Protocol> Sim<P> {
         self.reach_far_end(i, id);
     }
 
-    /// Handles a delivery of a link that is not a plain FIFO, or at which packets of hosts have arrived.
+    /// Handles a delivery on a link that is not a FIFO. Also handles a delivery if packets of hosts have arrived at the
+    /// queue.
     #[inline(never)]
     fn special_link_delivers(&mut self, i: LinkId) {
         self.admit_pending(i);
@@ -105,7 +106,7 @@ impl<P: Protocol> Sim<P> {
         self.move_on(id, packet.hop, packet.flow);
     }
 
-    /// Same as [`forward`](Self::forward), inlined for deliveries, which spend most of their time here.
+    /// Does the same as [`forward`](Self::forward). It is inlined because deliveries spend most of their time here.
     #[inline(always)]
     pub(super) fn move_on(&mut self, id: PacketId, hop: HopId, flow: FlowId) {
         match self.hops[hop] {
@@ -130,7 +131,7 @@ impl<P: Protocol> Sim<P> {
         }
     }
 
-    /// Handles the admission of a packet at a link: schedules an event or drops the packet, if needed.
+    /// Handles the result of a packet's arrival at a link. Schedules an event or drops the packet if needed.
     #[inline(always)] // per hop
     fn admitted(&mut self, link: LinkId, id: PacketId, admission: Admission) {
         match admission {
@@ -141,7 +142,7 @@ impl<P: Protocol> Sim<P> {
         }
     }
 
-    /// Offers a packet to a link, after packets of hosts that arrived earlier.
+    /// Offers a packet to a link after the earlier packets of hosts.
     #[inline(never)]
     fn offer_in_turn(&mut self, link: LinkId, id: PacketId) {
         self.admit_pending(link);
@@ -155,7 +156,7 @@ impl<P: Protocol> Sim<P> {
         }
         let to = &mut self.links[link];
         if to.is_plain() {
-            // A plain link evicts no packet. Packets of hosts with a processing time take this branch.
+            // A plain link evicts no packet. Packets from hosts with a processing time reach this branch.
             let admission = to.offer_plain(at, id, &mut self.packets);
             return self.admitted(link, id, admission);
         }
@@ -164,7 +165,7 @@ impl<P: Protocol> Sim<P> {
         self.drop_evicted(link);
     }
 
-    /// Admits packets of hosts that have arrived at a link by now; called before the link is read.
+    /// Admits the packets of hosts that have arrived at a link by now. Callers do this before they read the link.
     #[inline(never)]
     pub(super) fn admit_pending(&mut self, link: LinkId) {
         while let Some((at, id)) = self.links[link].entered(self.now) {
@@ -172,7 +173,7 @@ impl<P: Protocol> Sim<P> {
         }
     }
 
-    /// Admits packets of hosts to a link, and schedules the next such arrival.
+    /// Admits the packets of hosts that have arrived at a link by now. Then schedules the next arrival.
     pub(super) fn enter(&mut self, link: LinkId) {
         self.admit_pending(link);
         if let Some(at) = self.links[link].next_entry() {

@@ -1,4 +1,4 @@
-//! Memories shared by buffers: a memory is divided anew after each decision of one of its buffer-sizing algorithms.
+//! Memories shared by buffers. A memory is divided again after each decision of a buffer-sizing algorithm.
 
 use levelflow_laws::Protocol;
 use levelflow_laws::buffers::memory::{Share, divide};
@@ -7,7 +7,7 @@ use super::Sim;
 use crate::id::{IdVec, LinkId};
 use levelflow_scenario::MemorySpec;
 
-/// Returns the index of the shared memory of each link.
+/// Returns the index of each link's shared memory.
 pub(super) fn of_links(memories: &[MemorySpec], links: usize) -> IdVec<LinkId, Option<usize>> {
     let mut of = IdVec::from(vec![None; links]);
     for (m, memory) in memories.iter().enumerate() {
@@ -17,7 +17,7 @@ pub(super) fn of_links(memories: &[MemorySpec], links: usize) -> IdVec<LinkId, O
 }
 
 impl<P: Protocol> Sim<P> {
-    /// Divides a memory among its links according to the requests of their algorithms.
+    /// Divides a memory among the buffers of its links, as requested by their buffer-sizing algorithms.
     pub(super) fn share_memory(&mut self, m: usize) {
         (0..self.memories[m].links.len()).for_each(|k| self.admit_pending(LinkId(self.memories[m].links[k].0)));
         let memory = &self.memories[m];
@@ -30,7 +30,7 @@ impl<P: Protocol> Sim<P> {
                 least: unit,
                 wanted: unit * link.wanted_packets().unwrap_or(1.0),
                 held: unit * link.queue_packets() as f64,
-                // Before the start, no limit applies.
+                // Before the first event, no limit applies.
                 limit: unit
                     * if self.processed == 0 {
                         0.0

@@ -1,4 +1,4 @@
-//! Simulator: events in order of time, and their handlers.
+//! Simulator: processes events in order of time.
 
 mod flows;
 mod links;
@@ -40,10 +40,10 @@ use share::Share;
 
 const RECEIVER: LinkId = LinkId(u32::MAX);
 const SENDER: LinkId = LinkId(u32::MAX - 1);
-/// Bit mask of the number of events between two checks of the memory limit, which is a power of two.
+/// Bit mask for the number of events between two checks of the memory limit. This number is a power of two.
 const MEMORY_EVERY: u64 = (1 << 8) - 1;
-/// Number of packets (512 KiB) that fit a processor's second-level cache. Up to this number, packets are not
-/// prefetched.
+/// Number of packets (512 KiB) that fit into the second-level cache of a processor. With fewer packets, the simulator
+/// does not prefetch.
 const IN_CACHE: usize = 8192;
 
 /// Router with a periodic control interval.
@@ -64,7 +64,7 @@ pub struct Sim<P: Protocol> {
     events: EventList,
     processed: u64,
     memory_limit: Bytes,
-    /// Limit on packets, so that they fit the memory limit in addition to the existing flows.
+    /// Largest number of packets that fits the memory limit in addition to the existing flows.
     most_packets: usize,
     packets: Slab<HeaderOf<P>>,
     /// True if a link classifies packets by flow.
@@ -72,24 +72,25 @@ pub struct Sim<P: Protocol> {
     specs: IdVec<LinkId, LinkSpec<P>>,
     links: IdVec<LinkId, Link<P>>,
     memories: Vec<MemorySpec>,
-    /// Index of the shared memory of each link's buffer; none if the buffer shares no memory.
+    /// Index of the shared memory of each link's buffer. `None` if the buffer shares no memory.
     memory_of: IdVec<LinkId, Option<usize>>,
-    /// Hops of all paths: links forward, [`RECEIVER`], links back, [`SENDER`].
+    /// Hops of all paths. A path consists of forward links, [`RECEIVER`], reverse links and [`SENDER`].
     hops: IdVec<HopId, LinkId>,
     pipes: Pipes,
     ack_delays: IdVec<AckDelayId, AckDelay>,
     routers: IdVec<RouterId, Router>,
     entries: IdVec<EntryId, FlowEntry<P>>,
     flows: IdVec<FlowId, Flow<P>>,
-    /// Flows that send nothing more but may have packets in flight; their slots become free at the next sample.
+    /// Flows that have stopped sending but may have packets in flight. The next sample frees the slots of flows without
+    /// packets.
     ended: Vec<FlowId>,
     sessions: IdVec<SessionId, Session>,
     last_sample: Time,
-    /// State shared with other parts, if the network is cut.
+    /// State for the exchange with other parts of the network, if the network is cut.
     share: Option<Box<Share<HeaderOf<P>>>>,
     /// Packet capture, if requested.
     pub capture: Option<Box<Capture<P>>>,
-    /// Record of the stays of packets at links, if requested.
+    /// Arrival and departure times of packets at links, if requested.
     pub trace: Option<Box<Trace>>,
     /// Recorded results that the caller has not yet taken.
     pub recorder: Recorder,
@@ -172,36 +173,36 @@ impl<P: Protocol> Sim<P> {
         }
     }
 
-    /// Simulated time.
+    /// Returns the simulated time.
     #[must_use]
     pub fn now(&self) -> Time {
         self.now
     }
 
-    /// Returns the current law of a flow; none if the flow does not exist yet.
+    /// Returns the current law of a flow, or `None` if the flow does not exist yet.
     #[must_use]
     pub fn law(&self, flow: usize) -> Option<&P::Sender> {
         self.flows.get(FlowId::of(flow)).map(|flow| flow.sender.law())
     }
 
-    /// Events processed so far, without arrivals from hosts at idle links.
+    /// Returns the number of events processed so far. Arrivals from hosts at idle links are not counted.
     #[must_use]
     pub fn events(&self) -> u64 {
         self.processed
     }
 
-    /// Packets that arrived at each link.
+    /// Returns the number of packets that arrived at each link.
     pub(crate) fn loads(&self) -> impl Iterator<Item = u64> + '_ {
         self.links.iter().map(|link| link.counters.arrived)
     }
 
-    /// Links crossed by packets so far, summed over packets.
+    /// Returns the number of links crossed so far, summed over all packets.
     #[must_use]
     pub fn packet_hops(&self) -> u64 {
         self.links.iter().map(|l| l.counters.delivered + l.counters.lost).sum()
     }
 
-    /// Bytes of memory held for packets, links and flows.
+    /// Returns the memory used for packets, links and flows, bytes.
     #[must_use]
     pub fn memory(&self) -> usize {
         let links: usize = self.links.iter().map(Link::memory).sum();
@@ -209,10 +210,11 @@ impl<P: Protocol> Sim<P> {
         links + flows + self.packets.memory() + self.pipes.memory() + self.hops.capacity() * size_of::<LinkId>()
     }
 
-    /// Continues until `until` or for at most `budget` events; returns true at the end of the run.
+    /// Continues up to the time `until`, but processes at most `budget` events. Returns true at the end of the run.
     ///
     /// # Errors
-    /// When flows and packets exceed the memory limit. Results up to that point can still be recorded and summarised.
+    /// Returns an error if flows and packets exceed the memory limit. Earlier results can still be recorded and
+    /// summarised.
     pub fn advance(&mut self, until: Time, budget: u64) -> Result<bool, MemoryExceeded> {
         let until = until.min(self.end);
         let after = until.saturating_add(Duration::from_ps(1));
@@ -221,7 +223,7 @@ impl<P: Protocol> Sim<P> {
             if self.is_full() {
                 return Err(Self::exceeded(std::slice::from_ref(self)));
             }
-            // Memory is checked after the same events for any budget.
+            // For any budget, memory is checked after the same events.
             let next = (self.processed | MEMORY_EVERY).saturating_add(1).min(stop);
             while self.processed < next {
                 let Some((at, target)) = self.next_event(after) else {
@@ -240,7 +242,7 @@ impl<P: Protocol> Sim<P> {
         Ok(false)
     }
 
-    /// Returns the next event before `before`; prefetches flows that will send soon.
+    /// Returns the next event before the time `before`. Prefetches flows that will send soon.
     #[inline(always)] // per event
     fn next_event(&mut self, before: Time) -> Option<(Time, Target)> {
         let Self { events, flows, .. } = self;
@@ -251,7 +253,7 @@ impl<P: Protocol> Sim<P> {
         })
     }
 
-    /// True if flows and packets exceed the memory limit.
+    /// Returns true if flows and packets exceed the memory limit.
     #[inline]
     fn is_full(&self) -> bool {
         self.packets.most() > self.most_packets
@@ -328,7 +330,7 @@ impl<P: Protocol> Sim<P> {
                 self.next_page(i);
             }
             Target::FlowEntry(i) => {
-                self.processed -= 1; // not counted, since a link between two parts has no such events
+                self.processed -= 1; // not counted, because a link between two parts has no such events
                 self.events.pop(target);
                 self.enter(i);
             }
@@ -343,7 +345,7 @@ impl<P: Protocol> Sim<P> {
         self.schedule(self.now + self.sample, Target::Sample);
     }
 
-    /// Replaces the event being handled by the next one of its kind.
+    /// Replaces the current event by the next event with the same target.
     #[inline(always)] // per event
     fn reschedule(&mut self, next: Option<Time>, target: Target) {
         match next {

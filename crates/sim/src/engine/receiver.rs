@@ -11,7 +11,7 @@ use crate::flow::NO_ACK_DELAY;
 use crate::id::{FlowId, PacketId};
 
 impl<P: Protocol> Sim<P> {
-    /// Handles a packet at its receiver, which turns it into its ACK.
+    /// Handles a packet at its receiver, and turns the packet into its ACK.
     pub(super) fn receive(&mut self, id: PacketId) {
         let packet = &mut self.packets[id];
         let (i, kind) = (packet.flow, packet.label.kind());
@@ -75,7 +75,7 @@ impl<P: Protocol> Sim<P> {
         }
     }
 
-    /// Delayed ACKs: sends an ACK, or holds the ACK if it may wait.
+    /// Delays an ACK if it may wait. Otherwise sends the ACK.
     fn hold_or_ack(&mut self, i: FlowId, id: PacketId, may_wait: bool) {
         let flow = &mut self.flows[i];
         let transport = self.entries[flow.entry].rules.transport;
@@ -131,7 +131,7 @@ impl<P: Protocol> Sim<P> {
         }
     }
 
-    /// Delayed ACKs held by receivers.
+    /// Returns the delayed ACKs of all receivers.
     pub(super) fn held_acks(&self) -> impl Iterator<Item = PacketId> + '_ {
         self.flows.iter().filter_map(|f| f.incoming.as_ref()?.delayed)
     }

@@ -1,4 +1,4 @@
-//! Results of a run: samples on a timer, and counters that must conserve packets.
+//! Results of a run: samples at regular times, and counters. The counters must show that packets are conserved.
 
 use levelflow_laws::{Bottleneck, Protocol, SenderLaw};
 
@@ -10,10 +10,10 @@ use crate::id::{EntryId, Id, IdVec, LinkId};
 use levelflow_results::{FlowRow, LinkRow, LinkSummary, MemberRow, Summary};
 use levelflow_scenario::{Arrivals, FlowSpec};
 
-/// Limit on the size of a group in which each flow has rows of its own.
+/// Largest number of flows in an entry for which each flow has its own result rows.
 const LARGEST_GROUP: u32 = 1000;
 
-/// True if the entry is a group of unlimited flows that is small enough for one row each.
+/// Returns true if each flow of the entry has its own result rows. The entry must be a small group of unlimited flows.
 fn lists_members<P: Protocol>(spec: &FlowSpec<P>) -> bool {
     spec.size.is_none()
         && matches!(
@@ -25,7 +25,7 @@ fn lists_members<P: Protocol>(spec: &FlowSpec<P>) -> bool {
 }
 
 impl<P: Protocol> Sim<P> {
-    /// Writes one row per flow entry and link, of a whole simulation that may have several parts.
+    /// Writes one row per flow entry and one row per link. The simulation may have several parts.
     pub(crate) fn record(parts: &mut [Self]) {
         Self::settle(parts);
         Self::release(parts);
@@ -64,7 +64,8 @@ impl<P: Protocol> Sim<P> {
         Self::record_links(parts, t, elapsed);
     }
 
-    /// Brings all links and flows up to date: packets of hosts arrive at links, and flows complete.
+    /// Updates all links and flows to the current time. Packets of hosts arrive at links, and complete flows become
+    /// inactive.
     fn settle(parts: &mut [Self]) {
         for part in &mut *parts {
             part.links.ids().for_each(|link| part.admit_pending(link));
@@ -72,7 +73,8 @@ impl<P: Protocol> Sim<P> {
         Self::close_flows(parts);
     }
 
-    /// Adds the rates, proposals and windows of the senders in this part to those of their entries.
+    /// Adds the rates, proposals and windows of senders to the sums of their entries. Counts only senders in this part
+    /// of the network.
     fn add_up(&self, sums: &mut IdVec<EntryId, (f64, f64, f64, Bottleneck)>) {
         for flow in self
             .flows
@@ -92,7 +94,7 @@ impl<P: Protocol> Sim<P> {
         }
     }
 
-    /// Takes the activity of an entry since the latest sample, summed over all parts.
+    /// Removes and returns the counts of an entry since the latest sample, summed over all parts.
     fn entry_window(parts: &mut [Self], i: EntryId) -> EntryWindow {
         let mut sum = EntryWindow::default();
         for part in parts {
@@ -163,12 +165,12 @@ impl<P: Protocol> Sim<P> {
     /// Returns the counters up to now.
     ///
     /// # Errors
-    /// When a packet was counted twice or not at all, which is an error of the simulator.
+    /// Returns an error if a packet was counted twice or not at all. This is a bug in the simulator.
     pub fn summary(&mut self) -> Result<Summary, Violation> {
         Self::summarise(std::slice::from_mut(self))
     }
 
-    /// Returns the counters up to now of a simulation in several parts.
+    /// Returns the counters up to now, for a simulation in several parts.
     pub(crate) fn summarise(parts: &mut [Self]) -> Result<Summary, Violation> {
         Self::settle(parts);
         let mut in_flight = IdVec::from(vec![[0u64; 2]; parts[0].entries.len()]);
@@ -196,7 +198,7 @@ impl<P: Protocol> Sim<P> {
         })
     }
 
-    /// Counts data and ACKs in flight, by entry.
+    /// Counts the data packets and the ACKs in flight of each entry.
     fn find_packets(&self, in_flight: &mut IdVec<EntryId, [u64; 2]>) -> Result<(), Violation> {
         let mut everywhere = 0;
         let on_links = self.links.iter().flat_map(|link| link.packets().chain(link.entering()));

@@ -1,5 +1,5 @@
-//! Users who read pages. The objects of a page are flows that start together. When all objects have arrived, the user
-//! thinks, then requests the next page.
+//! Sessions of users who read pages. The objects of a page are flows that start together. After all objects have
+//! arrived, the user waits for a think time. Then the user requests the next page.
 
 use levelflow_laws::Protocol;
 use levelflow_units::Duration;
@@ -15,12 +15,12 @@ pub struct Session {
     entry: EntryId,
     /// Pages not yet requested.
     pages: u64,
-    /// Objects of the page still in progress.
+    /// Objects of the current page that have not arrived.
     objects: u64,
 }
 
 impl<P: Protocol> Sim<P> {
-    /// Starts the session of a user, who requests the first page.
+    /// Starts the session of a user and requests the first page.
     pub(super) fn start_session(&mut self, entry: EntryId) {
         let e = &mut self.entries[entry];
         let spec = e.spec.session.as_ref().expect("the entry has sessions");
@@ -61,7 +61,8 @@ impl<P: Protocol> Sim<P> {
         }
     }
 
-    /// Handles a complete flow. If it completes a page, the user thinks, or leaves after the last page.
+    /// Handles a complete flow. After the last object of a page, the user's think time begins. After the last page, the
+    /// session ends.
     pub(super) fn object_is_there(&mut self, flow: FlowId) {
         let id = std::mem::replace(&mut self.flows[flow].session, NO_SESSION);
         if id == NO_SESSION {

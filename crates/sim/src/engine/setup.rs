@@ -1,4 +1,4 @@
-//! Setup before time zero: phases of routers, and paths and random streams of flow entries.
+//! Setup before time zero: first intervals of routers, paths of flow entries and their random streams.
 
 use std::collections::BinaryHeap;
 
@@ -15,7 +15,7 @@ use levelflow_random::{Stream, identity};
 use levelflow_scenario::{FlowSpec, IdealPath, Schedule};
 
 impl<P: Protocol> Sim<P> {
-    /// Schedules the end of each router's first interval at a random phase.
+    /// Schedules the end of the first interval of each router. The length of the first interval is random.
     pub(super) fn start_routers(&mut self) {
         for (i, link) in self.links.pairs() {
             let mut stream = Stream::new(self.seed, "phase", &self.specs[i].name);
@@ -95,7 +95,7 @@ impl<P: Protocol> Sim<P> {
         }
     }
 
-    /// Changes routes. Packets sent from now on take the new routes; packets in flight keep the old ones.
+    /// Changes routes. Packets sent from now on take the new routes. Packets in flight keep their old routes.
     pub(super) fn change_routes(&mut self) {
         self.events.pop(Target::Routes);
         for entry in self.entries.iter_mut() {

@@ -1,8 +1,8 @@
-//! A simulation that is one part of a network: packets sent to other parts, and decisions made for all parts.
+//! Simulation of one part of a network: packets sent to other parts, and decisions made for all parts.
 //!
-//! Every part has all links, entries and flows, and starts every flow, so that numbers are the same in all parts. A
-//! part handles only the events of its own queues, senders and receivers. Decisions that depend on several parts are
-//! made when all parts have reached the same time.
+//! Every part contains all links, entries and flows, and starts every flow. Entities therefore have equal numbers in
+//! all parts. A part handles only the events of its own queues, senders and receivers. Some decisions depend on several
+//! parts. They are made when all parts have reached the same time.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -18,27 +18,27 @@ use crate::id::{EntryId, FlowId, LinkId};
 use crate::limit::MemoryExceeded;
 use crate::packet::Packet;
 
-/// State that links a part to the rest of the network.
+/// State for the exchange between this part and the other parts of the network.
 #[derive(Debug)]
 pub struct Share<H> {
     cut: Arc<Cut>,
     number: usize,
-    /// The event being handled.
+    /// Target of the current event.
     handling: Target,
-    /// Flows that ended in this part since the latest decision for all parts, in order of time.
+    /// Flows that ended in this part since the latest call of `close_flows`, in order of time.
     closings: Vec<Closing>,
-    /// Retransmissions by senders in this part since the latest decision for all parts, in order of time.
+    /// Retransmissions by senders in this part since the latest call of `close_flows`, in order of time.
     retransmissions: Vec<(Place, FlowId)>,
     /// Links that lead to other parts.
     exits: Vec<LinkId>,
-    /// Packets that have left for each part.
+    /// Packets to be moved to each part.
     outbox: Vec<Vec<Crossing<H>>>,
 }
 
-/// Place of an event in the global order: time, and code of the target.
+/// Position of an event in the order of all events: time, and code of the target.
 type Place = (Time, u32);
 
-/// End of a flow: its receiver has everything, or its sender has stopped.
+/// End of a flow. The receiver has all data, or the sender has stopped.
 #[derive(Debug)]
 struct Closing {
     place: Place,
@@ -46,7 +46,7 @@ struct Closing {
     completion: Option<TransferRow>,
 }
 
-/// Packet on a link from one part to another.
+/// Packet on a link that leads from one part to another.
 #[derive(Debug)]
 pub struct Crossing<H> {
     /// Arrival time at the far end.
@@ -72,36 +72,36 @@ impl<H> Share<H> {
 }
 
 impl<P: Protocol> Sim<P> {
-    /// Part that holds the queue of a link.
+    /// Returns the part that contains the queue of a link.
     pub(super) fn queue_of(&self, link: LinkId) -> usize {
         self.share.as_ref().map_or(0, |share| share.cut.queue(link))
     }
 
-    /// Parts that hold the senders and the receivers of an entry.
+    /// Returns the part that contains the senders of an entry, and the part that contains the receivers.
     pub(super) fn ends(&self, entry: EntryId) -> [usize; 2] {
         self.share.as_ref().map_or([0, 0], |share| share.cut.ends(entry))
     }
 
-    /// True if this part holds the queue of a link.
+    /// Returns true if this part contains the queue of a link.
     pub(super) fn has_queue(&self, link: LinkId) -> bool {
         self.share
             .as_ref()
             .is_none_or(|share| share.cut.queue(link) == share.number)
     }
 
-    /// True if this part holds the senders of an entry.
+    /// Returns true if this part contains the senders of an entry.
     pub(super) fn sends(&self, entry: EntryId) -> bool {
         self.share
             .as_ref()
             .is_none_or(|share| share.cut.ends(entry)[0] == share.number)
     }
 
-    /// True for the part that counts events common to all parts.
+    /// Returns true for the first part, which counts the events that all parts have in common.
     pub(super) fn is_first(&self) -> bool {
         self.share.as_ref().is_none_or(|share| share.number == 0)
     }
 
-    /// Advances the clock to a time before which this part has no more events.
+    /// Advances the clock to `time`. This part has no events before `time`.
     pub(crate) fn advance_to(&mut self, time: Time) {
         self.now = self.now.max(time);
     }
@@ -111,13 +111,13 @@ impl<P: Protocol> Sim<P> {
         (self.end, self.sample)
     }
 
-    /// Samples a simulation whose parts have reached the same time.
+    /// Records a sample. All parts have reached the same time.
     pub(crate) fn take_sample(parts: &mut [Self]) {
         parts[0].processed += 1;
         Self::record(parts);
     }
 
-    /// Takes the last sample at the end of the run, unless it has been taken.
+    /// Records the last sample at the end of the run, unless it has been recorded.
     pub(crate) fn finish(parts: &mut [Self]) {
         if parts[0].last_sample < parts[0].end {
             Self::record(parts);
@@ -125,7 +125,7 @@ impl<P: Protocol> Sim<P> {
     }
 
     /// # Errors
-    /// When flows and packets of all parts exceed the memory limit.
+    /// Returns an error if the packets and flows of all parts exceed the memory limit.
     pub(crate) fn check_memory(parts: &[Self]) -> Result<(), MemoryExceeded> {
         let packets: usize = parts.iter().map(|part| part.packets.len()).sum();
         if packets > parts[0].most_packets {
@@ -140,7 +140,7 @@ impl<P: Protocol> Sim<P> {
         share.exits.iter().for_each(|&link| self.links[link].lead_elsewhere());
     }
 
-    /// Handles the events before `end`, which is at most one time window after the earliest event of all parts.
+    /// Handles the events before `end`. This time is at most one window after the earliest event of all parts.
     pub(crate) fn run_before(&mut self, end: Time) {
         while let Some((at, target)) = self.next_event(end) {
             self.now = at;
@@ -152,8 +152,8 @@ impl<P: Protocol> Sim<P> {
         }
     }
 
-    /// Collects the packets that left for other parts before `end`. Returns the time of the earliest later event, in
-    /// this part or at the far ends of the links that those packets cross.
+    /// Collects the packets that have departed before `end` on links to other parts. Returns the earliest time at which
+    /// this part has an event or one of these packets is delivered.
     pub(crate) fn depart(&mut self, end: Time) -> Time {
         let mut next = self.next_event(Time::NEVER).map_or(Time::NEVER, |(at, _)| at);
         let last = Time::from_ps(end.as_ps() - 1);
@@ -187,12 +187,12 @@ impl<P: Protocol> Sim<P> {
         next
     }
 
-    /// Packets that have left for another part.
+    /// Returns the packets to be moved to another part.
     pub(crate) fn outbox(&mut self, part: usize) -> Option<&mut Vec<Crossing<HeaderOf<P>>>> {
         self.share.as_mut().map(|share| &mut share.outbox[part])
     }
 
-    /// Accepts packets that have left another part for this one, in order of time by link.
+    /// Accepts packets from another part. On each link, packets are in order of time.
     pub(crate) fn accept(&mut self, crossings: &mut Vec<Crossing<HeaderOf<P>>>) {
         for Crossing {
             deliver,
@@ -227,7 +227,7 @@ impl<P: Protocol> Sim<P> {
         }
     }
 
-    /// Records that a flow has become inactive, unless this part already did.
+    /// Makes a flow inactive in this part and records its end. Does nothing for an inactive flow.
     pub(super) fn close(&mut self, flow: FlowId, completion: Option<TransferRow>) {
         let place = self.here();
         let active = std::mem::take(&mut self.flows[flow].active);
@@ -240,7 +240,7 @@ impl<P: Protocol> Sim<P> {
         }
     }
 
-    /// Makes flows inactive in all parts, in the order of the events that ended the flows.
+    /// Makes ended flows inactive in all parts, in the order of the events that ended them.
     pub(super) fn close_flows(parts: &mut [Self]) {
         let shares = parts.iter_mut().filter_map(|part| part.share.as_mut());
         let mut closings: Vec<_> = shares.flat_map(|share| share.closings.drain(..)).collect();
@@ -269,7 +269,7 @@ impl<P: Protocol> Sim<P> {
         }
     }
 
-    /// Returns the number of a flow's retransmissions before an event. This part must have the flow's sender.
+    /// Returns the number of a flow's retransmissions before an event. This part must contain the sender of the flow.
     fn retransmitted_before(&self, flow: FlowId, place: Place) -> u32 {
         let later = self.share.iter().flat_map(|share| share.retransmissions.iter().rev());
         let later = later.take_while(|&&(other, _)| other > place);

@@ -1,4 +1,4 @@
-//! Trace of packets at links, if requested.
+//! Trace: arrival and departure times of packets at links.
 
 use levelflow_laws::Protocol;
 use levelflow_units::Time;
@@ -8,7 +8,7 @@ use crate::id::{LinkId, PacketId};
 use crate::trace::{Fate, Stay, Trace};
 
 impl<P: Protocol> Sim<P> {
-    /// Records the stay of a packet at a link. The stay ends now.
+    /// Records a packet that leaves a link now, or is dropped or lost.
     #[cold]
     pub(super) fn traced(&mut self, link: LinkId, id: PacketId, fate: Fate) {
         let Some(trace) = &self.trace else { return };
@@ -23,7 +23,8 @@ impl<P: Protocol> Sim<P> {
         }
     }
 
-    /// Stays of the packets that are at links now and arrived since the trace began.
+    /// Returns the packets that are at links now. Packets that arrived before the trace began have the arrival time
+    /// NEVER.
     #[must_use]
     pub fn present(&self) -> Vec<Stay> {
         let Some(trace) = &self.trace else { return Vec::new() };

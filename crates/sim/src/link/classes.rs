@@ -1,4 +1,4 @@
-//! Queueing delays by class of service: the two queues of DualPI2, and flow queues by flow entry.
+//! Queueing delays of service classes: the two queues of DualPI2, or the flow queues of each flow entry.
 
 use levelflow_laws::{HeaderOf, Protocol};
 use levelflow_path::scheduler::{Classes, Queued};
@@ -10,7 +10,7 @@ use crate::id::PacketId;
 use crate::packet::Slab;
 
 impl Served {
-    /// Adds the queueing delay of the packet in service to the statistics of its class.
+    /// Records the queueing delay of the packet in service for its service class.
     pub(super) fn count_class(&mut self) {
         let Some(class) = self.class else { return };
         if self.classes.len() <= class {
@@ -21,7 +21,7 @@ impl Served {
 }
 
 impl<P: Protocol> Link<P> {
-    /// Records the class of service of a packet that enters service from the scheduler.
+    /// Records the service class of a packet that the scheduler puts into service.
     pub(super) fn classify(&mut self, queued: &Queued<PacketId>, packets: &Slab<HeaderOf<P>>) {
         let Some(served) = self.served.as_deref_mut() else {
             return;
@@ -33,7 +33,7 @@ impl<P: Protocol> Link<P> {
         };
     }
 
-    /// Queueing delays of the classes that had a packet; `entry` returns the name of a flow entry.
+    /// Returns the queueing delays of the classes that had packets. `entry` returns the name of a flow entry.
     pub fn classes<'a>(&self, entry: impl Fn(usize) -> &'a str) -> Vec<ClassSummary> {
         let Some(served) = &self.served else { return Vec::new() };
         let division = served
@@ -48,7 +48,7 @@ impl<P: Protocol> Link<P> {
         classes.filter(|class| class.queueing_delay_s.is_some()).collect()
     }
 
-    /// Memory held for delays by class, bytes.
+    /// Returns the memory used for the delays of service classes, bytes.
     pub(super) fn classes_memory(&self) -> usize {
         let classes = self.served.iter().flat_map(|served| &served.classes);
         classes.map(|delays| size_of::<Delays>() + delays.memory()).sum()

@@ -10,12 +10,12 @@ use crate::counters::LinkSample;
 use crate::id::PacketId;
 
 impl<P: Protocol> Link<P> {
-    /// Bytes that have left the queue.
+    /// Returns the number of bytes that have left the queue.
     pub fn sent_bytes(&self) -> u64 {
         self.counters.arrived_bytes - self.counters.dropped_bytes - self.backlog
     }
 
-    /// Counts the queueing delays of packets on the wire. Call [`catch_up`](Self::catch_up) first.
+    /// Records the queueing delays of packets on the wire. Call [`catch_up`](Self::catch_up) first.
     pub fn count_delays(&mut self) {
         for place in (0..self.departed as usize).rev() {
             match self.transit.get_mut(place) {
@@ -23,12 +23,12 @@ impl<P: Protocol> Link<P> {
                     self.counters.delays.record(transit.delay.as_ps());
                     transit.delay = COUNTED;
                 }
-                _ => break, // earlier packets have been counted
+                _ => break, // earlier packets have already been recorded
             }
         }
     }
 
-    /// Returns the activity since the latest sample. Call [`catch_up`](Self::catch_up) first.
+    /// Returns the counts since the latest sample. Call [`catch_up`](Self::catch_up) first.
     pub fn sample(&mut self) -> LinkSample {
         self.count_delays();
         self.counters.fold();
@@ -47,22 +47,22 @@ impl<P: Protocol> Link<P> {
         }
     }
 
-    /// Largest backlog so far, bytes.
+    /// Returns the largest backlog so far, bytes.
     pub fn largest_backlog(&self) -> u64 {
         self.backlog_before.max(self.backlog_max)
     }
 
-    /// Backlog, bytes: waiting or in service.
+    /// Returns the number of bytes queued or in service.
     pub fn backlog(&self) -> u64 {
         self.backlog
     }
 
-    /// Packets between hosts at this end and the queue.
+    /// Returns the packets that hosts at this node have sent and that have not yet arrived at the queue.
     pub fn entering(&self) -> impl Iterator<Item = PacketId> + '_ {
         self.entering.iter().map(|&(_, packet)| packet)
     }
 
-    /// Packets waiting, in service or on the wire.
+    /// Returns the packets queued, in service or on the wire.
     pub fn packets(&self) -> impl Iterator<Item = PacketId> + '_ {
         let waiting = self.served.iter().flat_map(|s| s.waiting.iter().chain(&s.in_service));
         let on_wire = self.transit.iter().map(|t| t.packet);
@@ -72,12 +72,12 @@ impl<P: Protocol> Link<P> {
             .chain(self.scheduled())
     }
 
-    /// Propagation delay.
+    /// Returns the propagation delay.
     pub fn delay(&self) -> Duration {
         self.delay
     }
 
-    /// Packets on the link and their delivery times, if known.
+    /// Returns the packets on the link, with their delivery times if known.
     pub fn stays(&self) -> impl Iterator<Item = (PacketId, Option<Time>)> + '_ {
         let waiting = self.served.iter().flat_map(|s| s.in_service.iter().chain(&s.waiting));
         let in_order = self.transit.iter().map(|t| (t.packet, Some(t.deliver)));
@@ -86,7 +86,7 @@ impl<P: Protocol> Link<P> {
         on_wire.chain(waiting.map(|packet| (packet, None)))
     }
 
-    /// Bytes of memory held.
+    /// Returns the memory used, bytes.
     pub fn memory(&self) -> usize {
         let queues = self.transit.memory() + self.entering.capacity() * size_of::<(Time, PacketId)>();
         let scheduler = self.scheduler().map_or(0, Scheduler::memory_held);

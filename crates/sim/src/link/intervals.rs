@@ -7,7 +7,7 @@ use levelflow_units::{Buffer, Bytes, Duration, Time};
 use super::{LawPort, Link};
 
 impl<P: Protocol> Link<P> {
-    /// Ends the control interval of one port's router. Call [`catch_up`](Self::catch_up) first.
+    /// Ends the control interval of the router at one port. Call [`catch_up`](Self::catch_up) first.
     pub fn close_interval(&mut self, port: usize, elapsed: Duration) {
         let (packets, in_service) = (self.queue_packets() as u32, self.in_service());
         let measured = self.changing.as_mut().and_then(|changing| changing.measured(port));
@@ -30,7 +30,7 @@ impl<P: Protocol> Link<P> {
         }
     }
 
-    /// Interval between calls of [`close_queue_interval`](Self::close_queue_interval), if the discipline has one.
+    /// Returns the control interval of the queue discipline, if it has one.
     pub fn queue_interval(&self) -> Option<Duration> {
         match &self.aqm {
             Some(aqm) => aqm.params.interval(),
@@ -38,7 +38,7 @@ impl<P: Protocol> Link<P> {
         }
     }
 
-    /// Ends the interval of the queue discipline. Call [`catch_up`](Self::catch_up) first.
+    /// Ends the control interval of the queue discipline. Call [`catch_up`](Self::catch_up) first.
     pub fn close_queue_interval(&mut self, now: Time) {
         let (packets, in_service) = (self.queue_packets() as u32, self.in_service());
         self.with_scheduler(|scheduler| scheduler.handle_interval(now));
@@ -53,13 +53,13 @@ impl<P: Protocol> Link<P> {
         aqm.law.on_interval(&aqm.params, elapsed, &view);
     }
 
-    /// Interval between calls of [`size_buffer`](Self::size_buffer), if there is a buffer-sizing algorithm.
+    /// Returns the control interval of the buffer-sizing algorithm, if the link has one.
     pub fn sizing_interval(&self) -> Option<Duration> {
         self.sizing.as_ref().map(|sizing| sizing.law.interval())
     }
 
-    /// Ends the interval of the buffer-sizing algorithm, which then [requests](Self::wanted_packets) a number of
-    /// packets. Call [`catch_up`](Self::catch_up) first. Packets that no longer fit stay in the queue.
+    /// Ends the control interval of the buffer-sizing algorithm. The algorithm then [requests](Self::wanted_packets) a
+    /// buffer size. Call [`catch_up`](Self::catch_up) first.
     pub fn size_buffer(&mut self, now: Time) {
         let packets = self.queue_packets() as u32;
         let left = self.work_left(now);
@@ -68,17 +68,18 @@ impl<P: Protocol> Link<P> {
         }
     }
 
-    /// Time to transmit the backlog, s.
+    /// Returns the time to transmit the backlog, s.
     pub(super) fn work_left(&self, now: Time) -> f64 {
         (self.free_at.max(now) - now).as_secs_f64()
     }
 
-    /// Packets that the buffer-sizing algorithm requests, if there is one.
+    /// Returns the buffer size that the buffer-sizing algorithm requests, in packets. `None` without an algorithm.
     pub fn wanted_packets(&self) -> Option<f64> {
         self.sizing.as_ref().map(|sizing| sizing.law.packets())
     }
 
-    /// Grants the buffer-sizing algorithm `packets`, at most its request.
+    /// Sets the buffer to `packets`. This is at most the size that the buffer-sizing algorithm requests. Packets that
+    /// no longer fit stay in the queue.
     pub fn grant(&mut self, packets: f64) {
         let Some(sizing) = &mut self.sizing else { return };
         self.buffer = Buffer::Packets(packets as u64);
@@ -87,7 +88,7 @@ impl<P: Protocol> Link<P> {
         }
     }
 
-    /// Limit of the buffer, packets; NaN if the limit is in bytes or there is none.
+    /// Returns the buffer size, packets. NaN if the buffer is limited in bytes or unlimited.
     pub fn buffer_packets(&self) -> f64 {
         match self.buffer {
             Buffer::Packets(packets) => packets as f64,
@@ -95,7 +96,7 @@ impl<P: Protocol> Link<P> {
         }
     }
 
-    /// Feedback of the first router law, or else the signal of the queue discipline; NaN if there is neither.
+    /// Returns the feedback of the first router law, or else the signal of the queue discipline. NaN without either.
     pub fn signal(&self) -> f64 {
         match (self.ports.first(), &self.aqm) {
             (Some(port), _) => port.law.signal(),

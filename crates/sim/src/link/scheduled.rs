@@ -1,4 +1,4 @@
-//! Links with the queues of a [`Scheduler`] in front of the transmitter.
+//! Links whose queues are served by a [`Scheduler`].
 
 use levelflow_laws::{HeaderOf, Protocol};
 use levelflow_path::Scheduler;
@@ -11,7 +11,7 @@ use crate::id::PacketId;
 use crate::packet::Slab;
 
 impl<P: Protocol> Link<P> {
-    /// Enqueues a packet, after which one of the queues may have to make room.
+    /// Enqueues a packet. If the buffer is then too full, evicts packets from the queues.
     pub(super) fn schedule(&mut self, now: Time, id: PacketId, size: u32, packets: &Slab<HeaderOf<P>>) {
         let most = self.backlog_max;
         let _ = self.account::<false>(now, size);
@@ -38,7 +38,7 @@ impl<P: Protocol> Link<P> {
         self.served.as_mut()?.scheduler.as_deref_mut().map(act)
     }
 
-    /// Evicts the packets that a scheduler has dropped, and counts them.
+    /// Evicts the packets that a scheduler has dropped. `count` counts each packet.
     fn evict_dropped(&mut self, now: Time, count: fn(&mut Self, u64)) {
         while let Some(dropped) = self.with_scheduler(Scheduler::poll_dropped).flatten() {
             self.evict(
@@ -53,7 +53,7 @@ impl<P: Protocol> Link<P> {
         }
     }
 
-    /// True if the buffer holds more than its limit.
+    /// Returns true if the buffer contains more than its limit.
     fn is_overfull(&self) -> bool {
         match self.buffer {
             Buffer::Unlimited => false,
@@ -62,8 +62,8 @@ impl<P: Protocol> Link<P> {
         }
     }
 
-    /// Starts the service of the scheduler's next packet. Returns the time at which it ends, or at which the shaper
-    /// releases a packet.
+    /// Starts the transmission of the scheduler's next packet. Returns the end of the transmission. If a shaper delays
+    /// the packet, returns the time at which the shaper releases it.
     pub(super) fn serve_scheduled(&mut self, now: Time, packets: &mut Slab<HeaderOf<P>>) -> Option<Time> {
         if self.served.as_ref()?.opens.is_some() {
             return None;
@@ -91,7 +91,7 @@ impl<P: Protocol> Link<P> {
         Some(self.begin(now, next))
     }
 
-    /// Packets waiting in the scheduler's queues.
+    /// Returns the packets queued in the scheduler.
     pub(super) fn scheduled(&self) -> impl Iterator<Item = PacketId> + '_ {
         let scheduler = self.scheduler().into_iter();
         scheduler.flat_map(|scheduler| scheduler.iter().map(|queued| queued.packet))

@@ -1,5 +1,5 @@
-//! Links whose transmitter has events of its own: links whose queue drops from its front or decides on departure, links
-//! with several queues, and links that change.
+//! Links whose transmitter has its own events. There are three types: queues that drop from the front or decide on
+//! departure, schedulers with several queues, and links that change.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -15,7 +15,7 @@ use super::{Admission, COUNTED, Link, Transit, pace};
 use crate::id::PacketId;
 use crate::packet::Slab;
 
-/// Packet waiting for the transmitter.
+/// Packet queued for the transmitter.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Waiting {
     pub(super) since: Time,
@@ -23,29 +23,29 @@ pub(super) struct Waiting {
     pub(super) size: u32,
 }
 
-/// Queue in front of a transmitter that has events of its own.
+/// Queue and transmitter with its own events.
 #[derive(Debug, Default)]
 pub(super) struct Served {
     pub(super) waiting: VecDeque<Waiting>,
     pub(super) in_service: Option<Waiting>,
-    /// Scheduler of several queues, used instead of `waiting`.
+    /// Scheduler of several queues. It replaces `waiting`.
     pub(super) scheduler: Option<Box<Scheduler<PacketId>>>,
-    /// Time at which a shaper releases the next packet; there is an event at this time.
+    /// Time at which a shaper releases the next packet. An event is pending at this time.
     pub(super) opens: Option<Time>,
     /// Evicted packets that are not yet freed.
     pub(super) evicted: Vec<PacketId>,
-    /// Packets on the wire that overtake other packets.
+    /// Packets on the wire that will be delivered before earlier packets.
     pub(super) overtaking: BinaryHeap<Reverse<Overtaking>>,
     pub(super) overtaken: u64,
-    /// Queueing delay of the packet in service, and its class of service.
+    /// Queueing delay of the packet in service.
     pub(super) delay: Duration,
     pub(super) class: Option<usize>,
-    /// Queueing delays by class of service, if the discipline has classes.
+    /// Queueing delays of each service class, if the discipline has classes.
     pub(super) classes: Vec<Delays>,
 }
 
 impl Served {
-    /// Creates an empty queue, or the empty queues of a scheduler.
+    /// Creates an empty queue, or a scheduler with empty queues.
     pub(super) fn with(scheduler: Option<Box<Scheduler<PacketId>>>) -> Self {
         Self {
             scheduler,
@@ -53,7 +53,7 @@ impl Served {
         }
     }
 
-    /// Packets waiting or in service.
+    /// Returns the number of packets queued or in service.
     #[inline(never)]
     pub(super) fn packets(&self) -> usize {
         let scheduled = self.scheduler.as_ref().map_or(0, |scheduler| scheduler.packets());
@@ -62,7 +62,7 @@ impl Served {
 }
 
 impl<P: Protocol> Link<P> {
-    /// Enqueues a packet for the transmitter, which serves it at once if it is free.
+    /// Enqueues a packet. If the transmitter is idle, starts the transmission at once.
     #[inline(never)]
     pub(super) fn wait(&mut self, now: Time, id: PacketId, size: u32, packets: &mut Slab<HeaderOf<P>>) -> Admission {
         match &mut self.served {
@@ -84,7 +84,7 @@ impl<P: Protocol> Link<P> {
         }
     }
 
-    /// Starts the service of a packet; returns the time at which it ends.
+    /// Starts the transmission of a packet. Returns the end of the transmission.
     pub(super) fn begin(&mut self, now: Time, next: Waiting) -> Time {
         if let Some(served) = &mut self.served {
             served.in_service = Some(next);
@@ -99,7 +99,7 @@ impl<P: Protocol> Link<P> {
         done
     }
 
-    /// Starts the service of the next packet, if the transmitter is free; returns the time at which it ends.
+    /// Starts the next transmission if the transmitter is idle. Returns the end of the transmission.
     pub(super) fn serve(&mut self, now: Time, packets: &mut Slab<HeaderOf<P>>) -> Option<Time> {
         let served = self.served.as_mut()?;
         if served.in_service.is_some() || self.changing.as_ref().is_some_and(|changing| changing.is_dead()) {
@@ -136,9 +136,9 @@ impl<P: Protocol> Link<P> {
         }
     }
 
-    /// Handles the end of a transmission, or the release of a packet by a shaper. A transmitted packet goes on the
-    /// wire, and the next service starts. Returns the delivery time if this packet is delivered next, and the end of
-    /// the next service.
+    /// Handles the end of a transmission, or the release of a packet by a shaper. Puts a transmitted packet on the wire
+    /// and starts the next transmission. Returns two times: the delivery time of the transmitted packet if it is
+    /// delivered next, and the end of the next transmission.
     pub fn transmitted(&mut self, now: Time, packets: &mut Slab<HeaderOf<P>>) -> (Option<Time>, Option<Time>) {
         let served = self.served.as_mut().expect("only such a link has this event");
         if served.opens == Some(now) && served.in_service.is_none() {
@@ -167,7 +167,7 @@ impl<P: Protocol> Link<P> {
         (first.then_some(deliver), self.serve(now, packets))
     }
 
-    /// True if the packet in service has been sent, or a shaper releases a packet. False if a change of the link has
+    /// Returns true if a transmission ends now, or a shaper releases a packet now. False if a change of the link has
     /// made the event obsolete.
     pub fn has_sent(&self, now: Time) -> bool {
         let served = |holds: fn(&Served, Time) -> bool| self.served.as_ref().is_some_and(|served| holds(served, now));
@@ -178,12 +178,13 @@ impl<P: Protocol> Link<P> {
             .is_none_or(|changing| opens() || (changing.is_done(now) && serves()))
     }
 
-    /// Time of the next change of capacity, delay or loss.
+    /// Returns the time of the next change of capacity, delay or loss.
     pub fn next_change(&self) -> Option<Time> {
         self.changing.as_ref().and_then(|changing| changing.due())
     }
 
-    /// Changes capacity, delay and loss; returns the end of the current service, or of a service that starts now.
+    /// Changes capacity, delay and loss. Returns the end of the current transmission, or of a transmission that starts
+    /// now.
     pub fn change(&mut self, now: Time, packets: &mut Slab<HeaderOf<P>>) -> Option<Time> {
         let changing = self.changing.as_mut()?;
         let (same, notified) = (changing.capacity(), changing.notifies());
@@ -207,7 +208,7 @@ impl<P: Protocol> Link<P> {
         }
     }
 
-    /// Notifies the queue discipline of a new capacity, and the router laws, too, if `laws`.
+    /// Notifies the queue discipline of a new capacity. If `laws` is true, also notifies the router laws.
     fn notify(&mut self, now: Time, capacity: Rate, laws: bool) {
         for port in self.ports.iter_mut().filter(|_| laws) {
             port.law.on_capacity(&port.params, capacity);
@@ -217,13 +218,13 @@ impl<P: Protocol> Link<P> {
         }
     }
 
-    /// Returns an evicted packet, which the caller frees.
+    /// Removes and returns an evicted packet. The caller frees its slot.
     #[inline]
     pub fn next_evicted(&mut self) -> Option<PacketId> {
         self.served.as_mut()?.evicted.pop()
     }
 
-    /// Evicts a waiting packet.
+    /// Evicts a queued packet.
     pub(super) fn evict(&mut self, now: Time, packet: Waiting) {
         let size = u64::from(packet.size);
         self.backlog -= size;
@@ -237,8 +238,8 @@ impl<P: Protocol> Link<P> {
         self.free_at = Time::from_ps(self.free_at.as_ps().saturating_sub(transmission.as_ps()));
     }
 
-    /// True if waiting packets may be evicted for a new packet, and `size` more bytes fit when only the packet in
-    /// service is left.
+    /// Returns true if evictions can make room for `size` bytes. The discipline must evict queued packets for new
+    /// packets, and the new packet must fit next to the packet in service.
     pub(super) fn can_make_room(&self, size: u64) -> bool {
         let Some(served) = self.served.as_ref().filter(|_| self.overflow != Overflow::Tail) else {
             return false;
@@ -251,8 +252,8 @@ impl<P: Protocol> Link<P> {
         }
     }
 
-    /// Evicts packets from the front until `size` more bytes fit. With a limit in packets, at most one packet is
-    /// evicted, even if the limit has been lowered.
+    /// Evicts packets from the front of the queue until `size` more bytes fit. If the limit is in packets, evicts at
+    /// most one packet, even after the limit has been lowered.
     pub(super) fn make_room(&mut self, now: Time, size: u64) {
         while !self.fits(size, self.queue_packets() as u32) {
             let waiting = self.served.as_mut().and_then(|served| served.waiting.pop_front());

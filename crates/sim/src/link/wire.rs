@@ -1,4 +1,4 @@
-//! Wire of a link, within a part of the network or to another part, and deliveries at the far end.
+//! Wire of a link, and deliveries at its far end. The far end may be in another part of the network.
 
 use std::cmp::Reverse;
 
@@ -10,7 +10,7 @@ use crate::id::PacketId;
 use crate::packet::Slab;
 use crate::prefetch::ahead;
 
-/// Packet that overtakes other packets: delivery time, running number, and packet index.
+/// Packet that overtakes other packets: its delivery time, a consecutive number, and its index.
 pub(super) type Overtaking = (Time, u64, PacketId);
 
 /// Packet at the far end of a link.
@@ -24,7 +24,7 @@ pub struct Delivery {
 }
 
 impl<P: Protocol> Link<P> {
-    /// Puts a departed packet on the wire, where it may overtake other packets. Returns true if this packet is
+    /// Puts a departed packet on the wire. The packet may overtake other packets. Returns true if this packet is
     /// delivered next.
     pub(super) fn put_on_wire(&mut self, transit: Transit) -> bool {
         let first = self.next_delivery().is_none_or(|next| transit.deliver < next);
@@ -43,7 +43,7 @@ impl<P: Protocol> Link<P> {
         first
     }
 
-    /// Time of the next delivery.
+    /// Returns the time of the next delivery.
     pub fn next_delivery(&self) -> Option<Time> {
         let served = self.served.as_ref();
         let overtaking = served
@@ -53,7 +53,7 @@ impl<P: Protocol> Link<P> {
         overtaking.into_iter().chain(in_order).min()
     }
 
-    /// Takes the next packet to be delivered, if this packet has overtaken another.
+    /// Removes and returns the next packet to be delivered if it has overtaken another packet.
     fn take_overtaking(&mut self) -> Option<PacketId> {
         let overtaking = &mut self.served.as_mut()?.overtaking;
         let &Reverse((deliver, _, packet)) = overtaking.peek()?;
@@ -64,14 +64,14 @@ impl<P: Protocol> Link<P> {
         Some(packet)
     }
 
-    /// Delivers the packet that is due.
+    /// Delivers the next packet on a FIFO link.
     #[inline(always)] // per delivery
     pub fn deliver_in_order(&mut self, packets: &mut Slab<HeaderOf<P>>) -> (PacketId, Option<Time>) {
         self.counters.delivered += 1;
         self.next_in_order::<true>(packets)
     }
 
-    /// Delivers the packet that is due, on any link.
+    /// Delivers the next packet on any link.
     #[inline(never)]
     pub fn deliver(&mut self, packets: &mut Slab<HeaderOf<P>>) -> Delivery {
         let overtaking = self.take_overtaking();
@@ -89,7 +89,7 @@ impl<P: Protocol> Link<P> {
         }
     }
 
-    /// Removes the first packet on the link. If the packet is still in the queue, it leaves the queue now.
+    /// Removes the first packet on the link. If the packet is still queued, removes it from the queue, too.
     #[inline(always)]
     fn next_in_order<const FIFO: bool>(&mut self, packets: &mut Slab<HeaderOf<P>>) -> (PacketId, Option<Time>) {
         let (transit, next) = self.transit.pop_front().expect("an event per packet");
@@ -104,7 +104,7 @@ impl<P: Protocol> Link<P> {
         (packet, next.map(|next| next.deliver))
     }
 
-    /// Counts the queueing delay of a packet that leaves the link, unless it has been counted.
+    /// Records the queueing delay of a packet that leaves the link, unless the delay has been recorded.
     #[inline(always)]
     fn count_delay(&mut self, delay: Duration) {
         if delay != COUNTED {
@@ -112,18 +112,18 @@ impl<P: Protocol> Link<P> {
         }
     }
 
-    /// Packets to prefetch; see [`ahead`].
+    /// Returns the packets to prefetch; see [`ahead`].
     #[inline]
     pub fn ahead(&self) -> Option<[PacketId; 2]> {
         ahead(&self.transit, |t| t.packet)
     }
 
-    /// Marks the far end as being in another part of the network.
+    /// Records that the far end is in another part of the network.
     pub fn lead_elsewhere(&mut self) {
         self.leads_elsewhere = true;
     }
 
-    /// Takes the next packet that has left for another part, with its delivery time.
+    /// Removes and returns the next packet that has departed to another part of the network, and its delivery time.
     pub fn pass_on(&mut self) -> Option<(Time, PacketId)> {
         self.departed = self.departed.checked_sub(1)?;
         let (transit, _) = self.transit.pop_front()?;
@@ -131,13 +131,13 @@ impl<P: Protocol> Link<P> {
         Some((transit.deliver, transit.packet))
     }
 
-    /// Departure time of the next packet to another part, for which there is no event.
+    /// Returns the departure time of the next packet to another part of the network. No event is pending at this time.
     pub fn next_departure(&self) -> Option<Time> {
         let next = self.transit.get(self.departed as usize)?;
         Some(Time::from_ps(next.deliver.as_ps() - self.delay.as_ps()))
     }
 
-    /// Adds a packet that has left another part; returns true if it is the only packet on this link.
+    /// Adds a packet from another part of the network. Returns true if no other packet is on this link.
     pub fn accept(&mut self, deliver: Time, packet: PacketId, size: u32) -> bool {
         self.transit.push_back(Transit {
             deliver,
@@ -149,13 +149,13 @@ impl<P: Protocol> Link<P> {
         self.transit.len() == 1
     }
 
-    /// True if a delivery is due; false for an obsolete event, which an overtaking packet may leave behind.
+    /// Returns true if a delivery is due. False for the obsolete event of a packet that has been overtaken.
     #[inline]
     pub fn is_due(&self, now: Time) -> bool {
         self.served.is_none() || self.next_delivery().is_some_and(|next| next <= now)
     }
 
-    /// Packets on the wire that overtake other packets, with their delivery times.
+    /// Returns the packets on the wire that overtake other packets, with their delivery times.
     pub(super) fn overtaking(&self) -> impl Iterator<Item = (PacketId, Time)> + '_ {
         let served = self.served.iter();
         served.flat_map(|served| {

@@ -1,4 +1,4 @@
-//! Helpers shared by the integration tests: from the text of a scenario to its counters and tables.
+//! Helpers of the integration tests: they convert the text of a scenario to counters and tables.
 
 use levelflow_results::{Column, Outcome, Summary, Table};
 use levelflow_scenario::{Network, Resolved, Scenario, ScenarioError};
@@ -6,7 +6,7 @@ use levelflow_sim::{Any, Division, Sim, Stay, Threads, Trace};
 use levelflow_units::Time;
 use serde_json::Value;
 
-/// Event limit that only a law that sends without bound exceeds.
+/// Event limit. Only a run with an unlimited sending rate exceeds the limit.
 pub const NO_LIMIT: u64 = 4_000_000;
 
 /// Results of a finished run.
@@ -20,7 +20,7 @@ pub struct Run {
 }
 
 impl Run {
-    /// Collects the tables and counters of a finished run.
+    /// Collects the counters and tables of a finished run.
     pub fn of(summary: Summary, tables: [(&'static str, Table); 4]) -> Self {
         let [(_, flows), _, (_, links), (_, transfers)] = tables;
         Self {
@@ -33,7 +33,7 @@ impl Run {
     }
 }
 
-/// Returns the rows of transfers that finished.
+/// Returns the rows of finished transfers.
 fn only_finished(transfers: &Table) -> Table {
     let finished = f64::from(Outcome::Finished.code());
     let keep: Vec<bool> = column(transfers, "outcome")
@@ -58,8 +58,8 @@ fn only_finished(transfers: &Table) -> Table {
     }
 }
 
-/// Resolves a scenario with the ideal hosts of the profile `paper`, unless it names another one. Closed forms have
-/// neither processing times nor clock errors.
+/// Resolves a scenario. Unless it sets a profile, the scenario has the profile `paper` with ideal hosts. Closed forms
+/// assume hosts without processing times and clock errors.
 fn resolve(scenario: &Value) -> Result<Resolved, ScenarioError> {
     let mut scenario = scenario.clone();
     if let Some(keys) = scenario.as_object_mut() {
@@ -68,7 +68,7 @@ fn resolve(scenario: &Value) -> Result<Resolved, ScenarioError> {
     Scenario::from_value(&scenario)?.resolve()
 }
 
-/// Returns the simulation of a scenario at time zero, or the error in the scenario.
+/// Returns the simulation of a scenario at time zero, or the error message.
 pub fn try_start(scenario: &Value) -> Result<Sim<Any>, String> {
     resolve(scenario)
         .map(|r| Sim::new(r.network))
@@ -91,8 +91,8 @@ pub fn network_of(scenario: &Value) -> Network<Any> {
     resolve(scenario).unwrap().network
 }
 
-/// Runs a scenario on several threads, if its network can be cut into as many parts. A network with a single law runs
-/// on the engine of that law, if there is one. Also returns true if the network was cut.
+/// Runs a scenario on several threads if its network can be cut into this number of parts. A network with one law runs
+/// on the engine of that law if such an engine exists. Also returns true if the network was cut.
 pub fn run_on(threads: usize, scenario: &Value) -> (Run, bool) {
     let mut run = levelflow_sim::start(network_of(scenario), Threads::Exactly(threads));
     let end = levelflow_units::Time::from_ps(u64::MAX);
@@ -104,7 +104,7 @@ pub fn run_on(threads: usize, scenario: &Value) -> (Run, bool) {
     (tables, matches!(run.division(), Division::Parts { .. }))
 }
 
-/// Verifies that two runs have equal tables of flows. NaN equals NaN.
+/// Verifies that two runs have equal flow tables. NaN equals NaN.
 pub fn assert_same_flows(one: &Run, other: &Run) {
     let printed = |run: &Run| format!("{:?}", run.flows);
     assert!(printed(one) == printed(other), "tables of flows differ");
@@ -114,7 +114,7 @@ pub fn run(text: &str) -> Run {
     finish(start(text))
 }
 
-/// Returns a column of a table as numbers.
+/// Returns the values of a column as floats.
 pub fn column(table: &Table, name: &str) -> Vec<f64> {
     let (_, column) = table.columns.iter().find(|(n, _)| *n == name).expect(name);
     match column {
@@ -125,7 +125,7 @@ pub fn column(table: &Table, name: &str) -> Vec<f64> {
     }
 }
 
-/// Returns the column of one flow or link, selected by `key`, at each sample after `after` seconds.
+/// Returns the values in column `name` of one flow or link after `after` seconds. `key` is the column with the index.
 pub fn series(table: &Table, key: &str, index: usize, name: &str, after: f64) -> Vec<f64> {
     let (t, who) = (column(table, "t"), column(table, key));
     let value = column(table, name);
@@ -139,8 +139,8 @@ pub fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Verifies the expectation of a quantity by independent estimates. The mean of the estimates must be within four
-/// standard errors of `expected`, and the standard error at most 5 % of `expected`.
+/// Verifies an expected value by independent estimates. The mean of the estimates must be within four standard errors
+/// of `expected`. The standard error must be at most 5 % of `expected`.
 pub fn assert_expectation(estimates: &[f64], expected: f64) {
     let (n, average) = (estimates.len() as f64, mean(estimates));
     let variance = estimates.iter().map(|x| (x - average).powi(2)).sum::<f64>() / (n - 1.0);
@@ -162,7 +162,7 @@ pub fn assert_close(found: f64, expected: f64, relative: f64) {
     );
 }
 
-/// Runs a simulation to its end; returns the stays of all packets at all links.
+/// Runs a simulation to its end. Returns the stays of all packets at all links.
 pub fn trace(sim: &mut Sim<Any>) -> Vec<Stay> {
     sim.trace = Some(Box::<Trace>::default());
     assert!(sim.advance(Time::from_ps(u64::MAX), NO_LIMIT).unwrap());
