@@ -6,7 +6,7 @@ use levelflow_units::{Buffer, Bytes, Duration, Rate, Time};
 
 use crate::scheduler::FlowKey;
 
-/// A packet that has left the transmitter.
+/// A packet that has been transmitted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Departure<T> {
     /// End of the transmission.
@@ -15,28 +15,28 @@ pub struct Departure<T> {
     pub waited: Duration,
     /// Packet size.
     pub size: Bytes,
-    /// Flow key on arrival; the default for a single queue.
+    /// Header fields of the packet, as given on arrival. The default value for a single queue.
     pub class: FlowKey,
     /// The packet.
     pub packet: T,
 }
 
-/// Queue content, including the packet in service.
+/// Bytes and packets queued or in service.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Backlog {
     /// Bytes queued or in service.
     pub bytes: Bytes,
     /// Packets queued or in service.
     pub packets: u32,
-    /// Bytes of the packet in service; zero if the queue does not report them.
+    /// Bytes of the packet in service. Zero if the queue does not report them.
     pub in_service: Bytes,
 }
 
 /// Drop-tail queue with a transmitter of finite rate.
 ///
-/// The departure time of a packet is computed on arrival, so no event is needed at that time. A departed packet stays
-/// in the queue until it is polled. Callers therefore poll all output up to now before they add a packet. At a rate of
-/// zero, the link is down and packets stay queued.
+/// The departure time of a packet is computed on arrival, so a departure needs no event. A departed packet stays in the
+/// queue until `poll_output` returns it. Callers therefore poll all packets that have departed by now before they add a
+/// packet. A rate of zero means that the link is down. Packets then stay queued.
 #[derive(Debug)]
 pub struct Fifo<T> {
     rate: Option<Rate>,
@@ -54,7 +54,7 @@ pub struct Fifo<T> {
 #[derive(Debug)]
 struct Waiting<T> {
     came: Time,
-    /// Start of the transmission. Its end is `leaves`.
+    /// Start of the transmission.
     begins: Time,
     leaves: Time,
     size: Bytes,
@@ -62,7 +62,7 @@ struct Waiting<T> {
 }
 
 impl<T> Fifo<T> {
-    /// Creates an idle transmitter. Without a rate, transmission takes no time.
+    /// Creates an idle transmitter. If `rate` is `None`, transmission takes no time.
     #[must_use]
     pub fn new(rate: Option<Rate>, limit: Buffer) -> Self {
         Self {
@@ -76,7 +76,7 @@ impl<T> Fifo<T> {
         }
     }
 
-    /// Queues a packet.
+    /// Adds a packet to the queue.
     ///
     /// # Errors
     /// Returns the packet if it does not fit into the queue.
@@ -103,7 +103,7 @@ impl<T> Fifo<T> {
         self.waiting.front().map(|head| head.leaves)
     }
 
-    /// Returns the next packet if it has departed by now.
+    /// Removes and returns the next packet if its transmission has ended by now.
     pub fn poll_output(&mut self, now: Time) -> Option<Departure<T>> {
         self.poll_timeout().filter(|&at| at <= now)?;
         let head = self.waiting.pop_front()?;
@@ -169,7 +169,7 @@ impl<T> Fifo<T> {
         }
     }
 
-    /// Returns the transmission time, rounded to the nearest picosecond as in the simulator.
+    /// Returns the transmission time, rounded to the nearest picosecond. The simulator rounds in the same way.
     fn transmission(&self, bytes: f64) -> Duration {
         Duration::from_ps((bytes * self.pace + 0.5) as u64)
     }
@@ -186,8 +186,8 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// Verifies Lindley's recursion: a packet departs one transmission time after the later of two times, its
-        /// arrival and the previous departure.
+        /// Verifies Lindley's recursion for departure times: `departure = max(arrival, previous departure) +
+        /// transmission time`.
         #[test]
         fn departures_follow_the_lindley_recursion(
             arrivals in prop::collection::vec((0_u64..3_000, 60_u64..1_600), 1..60), mbps in 1_u32..1000,
@@ -212,7 +212,8 @@ mod tests {
             prop_assert_eq!((line.bytes(), line.packets()), (Bytes::ZERO, 0));
         }
 
-        /// An outage adds queueing delay to queued packets, but not to the packet in service.
+        /// The queueing delay of queued packets includes an outage. The queueing delay of the packet in service does
+        /// not.
         #[test]
         fn a_packet_waits_until_the_transmitter_takes_it(dies in 0_u64..2_500, lasts in 1_u64..5_000) {
             let mut line = Fifo::new(Rate::new(8e6), Buffer::Unlimited);

@@ -1,4 +1,4 @@
-//! One direction of a link: an optional router law, a queue with a transmitter, and a wire.
+//! One direction of a link: a queue with a transmitter, a wire, and an optional router law.
 
 use levelflow_laws::Arriving;
 use levelflow_laws::aqm::AnyQueueParams;
@@ -10,7 +10,7 @@ use crate::law::HopLaw;
 use crate::scheduler::{Classes, Scheduled, Scheduler};
 use crate::wire::{DelayLine, Propagation, Wire};
 
-/// Settings of one link direction.
+/// Settings of one direction of a link.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
     /// Line rate; `None` if transmission takes no time.
@@ -31,7 +31,7 @@ impl Default for Settings {
     }
 }
 
-/// Counters of one link direction since its start.
+/// Counters of one direction of a link since its start.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct HopCounters {
     /// Packets that arrived.
@@ -58,7 +58,7 @@ pub struct HopCounters {
     pub peak: u64,
 }
 
-/// One link direction in operation. `T` is the type of packets, `L` is the router law.
+/// One direction of a link in operation. `T` is the type of packets, and `L` is the type of the router law.
 #[derive(Debug)]
 pub struct Hop<T, L = ()> {
     law: L,
@@ -87,7 +87,8 @@ impl<T> Line<T> {
         }
     }
 
-    /// Returns the next packet that has departed by now, and true if it must be marked.
+    /// Removes and returns the next packet if its transmission has ended by now. Also returns true if the packet must
+    /// be marked.
     fn poll_output(&mut self, now: Time) -> Option<(Departure<T>, bool)> {
         match self {
             Self::Fifo(line) => line.poll_output(now).map(|left| (left, false)),
@@ -117,7 +118,7 @@ impl<T> Line<T> {
 }
 
 impl<T> Hop<T> {
-    /// Creates an idle hop without a law. `seed` and `name` select its random stream.
+    /// Creates an idle hop without a law. `seed` and `name` select the random stream of the hop.
     #[must_use]
     pub fn new(settings: Settings, seed: u64, name: &str) -> Self {
         Self::under((), settings, seed, name)
@@ -125,7 +126,7 @@ impl<T> Hop<T> {
 }
 
 impl<T, L: HopLaw<T>> Hop<T, L> {
-    /// Creates an idle hop with a law. `seed` and `name` select its random stream.
+    /// Creates an idle hop with a law. `seed` and `name` select the random stream of the hop.
     #[must_use]
     pub fn under(law: L, settings: Settings, seed: u64, name: &str) -> Self {
         Self {
@@ -138,7 +139,7 @@ impl<T, L: HopLaw<T>> Hop<T, L> {
         }
     }
 
-    /// Replaces the queue of an idle hop. The law classifies packets for the discipline and sets their marks.
+    /// Replaces the queue of an idle hop. The law classifies packets for the queue discipline and marks them.
     pub fn set_queue(&mut self, queue: &AnyQueueParams, seed: u64, name: &str) {
         let Settings { rate, buffer, .. } = self.settings;
         let capacity = rate.unwrap_or(Rate::ZERO);
@@ -164,7 +165,8 @@ impl<T, L: HopLaw<T>> Hop<T, L> {
         }
     }
 
-    /// Queues a packet. The queue may evict other packets; [`poll_dropped`](Self::poll_dropped) returns them.
+    /// Adds a packet to the queue. The queue may evict other packets, which [`poll_dropped`](Self::poll_dropped)
+    /// returns.
     ///
     /// # Errors
     /// Returns the packet if it does not fit into the queue.
@@ -197,12 +199,12 @@ impl<T, L: HopLaw<T>> Hop<T, L> {
         result
     }
 
-    /// Returns a packet evicted since the last arrival.
+    /// Removes and returns a packet that was evicted since the last arrival.
     pub fn poll_dropped(&mut self) -> Option<T> {
         self.dropped.pop()
     }
 
-    /// Collects and counts the packets that the discipline has dropped.
+    /// Collects and counts the packets that the queue discipline has dropped.
     fn drop_scheduled(&mut self) {
         let Line::Scheduled(line) = &mut self.queue else { return };
         while let Some((size, packet)) = line.poll_dropped() {
@@ -213,7 +215,7 @@ impl<T, L: HopLaw<T>> Hop<T, L> {
         }
     }
 
-    /// Returns the time of the next event: a delivery at the far end or the end of the law's interval.
+    /// Returns the time of the next event: a delivery at the far end, or the end of the law's control interval.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Time> {
         let delay = self.settings.wire.delay;
@@ -224,7 +226,7 @@ impl<T, L: HopLaw<T>> Hop<T, L> {
             .min()
     }
 
-    /// Processes departures up to now, and ends the law's interval if it is over.
+    /// Processes departures up to now. If the law's control interval has ended, also ends the interval of the law.
     pub fn handle_timeout(&mut self, now: Time) {
         self.depart(now);
         if self.law.poll_timeout().is_some_and(|end| end <= now) {
@@ -246,7 +248,7 @@ impl<T, L: HopLaw<T>> Hop<T, L> {
         self.drop_scheduled();
     }
 
-    /// Returns the next packet that has reached the far end by now, and its delivery time.
+    /// Removes and returns the next packet that has reached the far end by now, and its delivery time.
     pub fn poll_output(&mut self, now: Time) -> Option<(Time, T)> {
         self.depart(now);
         let (due, (size, packet)) = self.wire.poll_output(now)?;
@@ -295,7 +297,7 @@ impl<T, L: HopLaw<T>> Hop<T, L> {
         self.counters
     }
 
-    /// Returns the number of packets between arrival and delivery.
+    /// Returns the number of packets that have arrived but are not yet delivered.
     #[must_use]
     pub fn in_flight(&self) -> usize {
         self.queue.backlog().packets as usize + self.wire.packets()

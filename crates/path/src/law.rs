@@ -1,4 +1,4 @@
-//! Interface between a hop and the router half of a law.
+//! Interface between a hop and the router side of a law.
 
 use levelflow_laws::Arriving;
 use levelflow_units::{Bytes, Time};
@@ -6,12 +6,12 @@ use levelflow_units::{Bytes, Time};
 use crate::fifo::{Backlog, Departure};
 use crate::scheduler::FlowKey;
 
-/// Router half of a law at a hop. `T` is the packet type.
+/// Router side of a law at a hop. `T` is the packet type.
 pub trait HopLaw<T> {
-    /// Handles an arriving packet, and may stamp it. The queue may still drop the packet.
+    /// Handles an arriving packet. May stamp its header. The queue may still drop the packet.
     fn handle_arrival(&mut self, _arriving: &Arriving, _packet: &mut T) {}
 
-    /// Handles a packet that leaves the queue, and may stamp it.
+    /// Handles a packet that leaves the queue. May stamp its header.
     fn handle_departure(&mut self, _departure: &mut Departure<T>) {}
 
     /// Handles a packet dropped by the queue.
@@ -32,14 +32,14 @@ pub trait HopLaw<T> {
         None
     }
 
-    /// Ends the control interval. `backlog` is the queue content.
+    /// Ends the control interval. `backlog` is the current content of the queue.
     fn handle_timeout(&mut self, _now: Time, _backlog: Backlog) {}
 }
 
-/// Hop without a law.
+/// A hop without a law.
 impl<T> HopLaw<T> for () {}
 
-/// Hop with an optional law.
+/// A hop with an optional law.
 impl<T, L: HopLaw<T>> HopLaw<T> for Option<L> {
     fn handle_arrival(&mut self, arriving: &Arriving, packet: &mut T) {
         if let Some(law) = self {

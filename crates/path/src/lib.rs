@@ -1,8 +1,8 @@
 //! Path of a packet between two hosts, in virtual or real time, without a clock or a socket.
 //!
-//! A [`Fifo`] is a queue with a transmitter. A [`DelayLine`] is the wire behind the transmitter. A [`Hop`] combines a
-//! queue and a wire with the router half of a law, if there is one. The trait [`HopLaw`] is the interface of this half,
-//! for packets of any type. A [`Port`] implements the trait for datagrams.
+//! A [`Fifo`] is a queue with a transmitter. A [`DelayLine`] is the wire behind a transmitter. A [`Hop`] combines a
+//! queue and a wire with an optional router law. The trait [`HopLaw`] is the interface of the router law, for packets
+//! of any type. A [`Port`] implements this trait for datagrams.
 //!
 //! Method names are those of other sans-IO crates:
 //!
@@ -11,7 +11,7 @@
 //! - `poll_timeout` returns the time of the next event.
 //! - `handle_timeout` processes the event.
 //!
-//! Callers pass the time, which never decreases.
+//! Callers pass the current time, which must never decrease.
 
 mod fifo;
 mod hop;

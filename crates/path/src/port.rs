@@ -1,4 +1,4 @@
-//! An output port with a router, its control intervals and its counters. The router stamps datagrams.
+//! An output port with a router, its control intervals and its counters. The router stamps the headers of datagrams.
 
 use levelflow_laws::offload::Counts;
 use levelflow_laws::{
@@ -12,13 +12,13 @@ use serde::Serialize;
 use crate::fifo::{Backlog, Departure};
 use crate::law::HopLaw;
 
-/// Shortest control interval, regardless of the round-trip times in packet headers. Routers divide by the interval.
+/// Shortest control interval, for any round-trip times in packet headers. Routers divide by the interval.
 const MIN_INTERVAL: Duration = Duration::from_us(500);
 
-/// Class of a packet, as seen by the router.
+/// Class of a packet at a router.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PacketClass {
-    /// Packet with a header of the router's signalling, which the router may stamp.
+    /// Packet with a valid header of the router's signalling. The router may stamp the header.
     Ours,
     /// ACK of the router's signalling.
     Ack,
@@ -33,7 +33,7 @@ pub enum PacketClass {
 pub struct PortCounters {
     /// Packets that arrived.
     pub packets: u64,
-    /// Bytes of the packets that arrived, on the wire.
+    /// Bytes of the packets that arrived, including all headers.
     pub bytes: u64,
     /// Packets whose header the router processed.
     pub stamped: u64,
@@ -47,18 +47,18 @@ pub struct PortCounters {
     pub dropped: u64,
     /// Bytes of the dropped packets.
     pub dropped_bytes: u64,
-    /// Control intervals closed.
+    /// Number of control intervals that have ended.
     pub intervals: u64,
-    /// Largest timer latency at the end of a control interval, ns.
+    /// Largest delay of the timer at the end of a control interval, ns.
     pub worst_late_ns: u64,
 }
 
-/// Counts of an external data path, such as the kernel's, since its last report.
+/// Counts of an external data path, such as the kernel, since its previous report.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Traffic {
     /// Packets that arrived.
     pub packets: u64,
-    /// Bytes of the packets that arrived, on the wire.
+    /// Bytes of the packets that arrived, including all headers.
     pub bytes: u64,
     /// Packets whose header was stamped.
     pub stamped: u64,
@@ -68,7 +68,7 @@ pub struct Traffic {
     pub refused: u64,
 }
 
-/// A router in operation at an output port. `S` is the sink of its log.
+/// A router in operation at an output port. `S` is the destination of its log.
 #[derive(Debug)]
 pub struct Port<S: Sink> {
     info: PortInfo,
@@ -110,7 +110,7 @@ impl<S: Sink> Port<S> {
         self.law.on_capacity(&self.params, capacity);
     }
 
-    /// Handles an arriving packet whose payload begins with these bytes. The router counts every packet. It stamps
+    /// Handles an arriving packet. `payload` is the start of its UDP payload. The router counts every packet. It stamps
     /// packets with a header of its signalling, and does not change other packets.
     pub fn arrive(&mut self, packet: &Arriving, payload: &mut [u8]) -> PacketClass {
         let class = match header(self.params.signalling(), payload) {
@@ -145,15 +145,15 @@ impl<S: Sink> Port<S> {
         }
     }
 
-    /// Counts packets dropped by the queue, and their bytes.
+    /// Adds packets dropped by the queue, and their bytes, to the counters.
     pub fn lose(&mut self, packets: u32, bytes: Bytes) {
         self.dropped = self.dropped.saturating_add(bytes.get());
         self.counters.dropped += u64::from(packets);
         self.counters.dropped_bytes = self.counters.dropped_bytes.saturating_add(bytes.get());
     }
 
-    /// Adds the counts of a data path that has done the work of [`arrive`](Self::arrive) and [`depart`](Self::depart)
-    /// itself. Callers must then close the control interval.
+    /// Adds the counts of an external data path that has processed and stamped packets itself. Callers must then close
+    /// the control interval.
     pub fn absorb(&mut self, counted: &Counts, traffic: &Traffic) {
         self.law.absorb(&self.params, counted);
         let known = traffic.stamped + traffic.acks + traffic.refused;
@@ -178,7 +178,7 @@ impl<S: Sink> Port<S> {
         self.opened
     }
 
-    /// Ends the current control interval. `backlog` is the queue content.
+    /// Ends the current control interval. `backlog` is the current content of the queue.
     pub fn close(&mut self, now: Time, backlog: Backlog) {
         let view = PortView {
             queue: backlog.bytes,
@@ -194,8 +194,8 @@ impl<S: Sink> Port<S> {
         self.due = self.end_of_interval(now);
     }
 
-    /// Returns the end of a control interval that begins now, even if the previous interval ended late. If the interval
-    /// were shortened, it would contain few packets, and laws divide by packet counts.
+    /// Returns the end of a control interval that begins now. The interval has its full length, even if the previous
+    /// interval ended late. A shorter interval would have few packets, and laws divide by packet counts.
     fn end_of_interval(&self, now: Time) -> Time {
         let length = self.law.interval(&self.params).max(MIN_INTERVAL);
         now.saturating_add(length)
@@ -228,7 +228,7 @@ impl<S: Sink> Port<S> {
 
 /// A packet whose UDP payload a [`Port`] may stamp.
 pub trait Datagram {
-    /// Returns the UDP payload; empty for a packet of another protocol.
+    /// Returns the UDP payload. Empty for a packet of another protocol.
     fn payload(&mut self) -> &mut [u8];
 
     /// Returns the flag that the port sets if the packet arrived as [`PacketClass::Ours`].
@@ -267,8 +267,8 @@ impl<S: Sink, T: Datagram> HopLaw<T> for Port<S> {
     }
 }
 
-/// Returns the header of this signalling at the start of a UDP payload. A router reads only the first shim, and
-/// requires the exact header length of its signalling.
+/// Returns the header of this signalling at the start of a UDP payload. Reads only the first shim of the payload. The
+/// header must have the exact length of its signalling.
 ///
 /// # Errors
 /// Returns the class of a packet that the router must not stamp.

@@ -10,11 +10,11 @@ use levelflow_units::{Duration, Time};
 pub struct Propagation {
     /// Propagation delay.
     pub delay: Duration,
-    /// Upper bound of the uniformly distributed random delay.
+    /// Upper bound of the random delay. This delay is uniformly distributed.
     pub jitter: Duration,
-    /// True if later packets may overtake a delayed packet. False if they wait for the delayed packet.
+    /// True if a packet may overtake an earlier packet. If false, a packet waits for delayed earlier packets.
     pub reorder: bool,
-    /// Period of batched deliveries: packets arrive at multiples of the slot. Zero disables batching.
+    /// Time between batches. Packets arrive at multiples of this time. Zero disables batching.
     pub slot: Duration,
     /// Loss model.
     pub loss: WireLoss,
@@ -29,7 +29,7 @@ pub enum WireLoss {
     Bursts(GilbertElliott),
 }
 
-/// Gilbert-Elliott model: a wire has a good and a bad state. The state may change after each packet (Gilbert 1960,
+/// Gilbert-Elliott model: a wire is in a good or a bad state. The state may change after each packet (Gilbert 1960,
 /// Elliott 1963).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct GilbertElliott {
@@ -78,12 +78,12 @@ pub struct Wire {
     random: Stream,
     /// True if the wire is in the bad state.
     bad: bool,
-    /// Latest arrival time so far. Without reordering, no later packet arrives earlier.
+    /// Latest arrival time so far. Without reordering, later packets do not arrive earlier.
     latest: Time,
 }
 
 impl Wire {
-    /// Creates a wire in the good state. Losses and jitter are drawn from `random`.
+    /// Creates a wire in the good state. `random` is the stream for losses and jitter.
     #[must_use]
     pub fn new(propagation: Propagation, random: Stream) -> Self {
         Self {
@@ -94,7 +94,7 @@ impl Wire {
         }
     }
 
-    /// Decides whether the next packet is lost. Returns true if the packet is lost.
+    /// Draws whether the next packet is lost. Returns true if the packet is lost.
     pub fn loses(&mut self) -> bool {
         match self.propagation.loss {
             WireLoss::Independent(0.0) => false,
@@ -143,7 +143,7 @@ impl Wire {
 #[derive(Debug)]
 pub struct DelayLine<T> {
     wire: Wire,
-    /// Packets by arrival time. Packets with equal times are in the order in which they were sent.
+    /// Packets in order of arrival time. Packets with equal arrival times are in the order in which they were sent.
     flight: VecDeque<(Time, T)>,
 }
 
@@ -203,8 +203,7 @@ mod tests {
         Wire::new(propagation, Stream::new(1, "loss", "x"))
     }
 
-    /// Verifies that the mean length of bursts is that of the bad state, and that the loss ratio is the long-term
-    /// probability.
+    /// Verifies the mean length of bursts and the long-term loss ratio.
     #[test]
     fn bursts_are_as_long_and_as_frequent_as_asked() {
         let model = GilbertElliott {

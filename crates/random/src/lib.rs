@@ -1,5 +1,5 @@
-//! Random streams: one stream for each purpose of each entity. Adding a flow therefore does not change the random
-//! numbers of another flow.
+//! Random streams. Each flow, link or other entity has one stream for each purpose. A new flow therefore does not
+//! change the random numbers of other flows.
 //!
 //! A stream returns the same numbers on every platform and in every version of this crate.
 
@@ -13,7 +13,7 @@ use rand_pcg::Pcg64Mcg;
 pub struct Stream(Pcg64Mcg);
 
 impl Stream {
-    /// Creates the stream of the entity `name` for `purpose` in a run with this seed.
+    /// Creates the stream of the entity `name` for `purpose`. `seed` is the seed of the run.
     #[must_use]
     pub fn new(seed: u64, purpose: &str, name: &str) -> Self {
         let hash = fold(BASIS ^ mix(seed), purpose.bytes().chain([0]).chain(name.bytes()));
@@ -21,32 +21,32 @@ impl Stream {
         Self(Pcg64Mcg::new(u128::from(high) << 64 | u128::from(low)))
     }
 
-    /// Returns 64 random bits, to seed another generator.
+    /// Returns 64 random bits, for example to seed another generator.
     #[inline]
     pub fn bits(&mut self) -> u64 {
         self.0.next_u64()
     }
 
-    /// Returns a number that is uniformly distributed over [0, 1). The number is a multiple of 2^-53.
+    /// Returns a uniformly distributed number in [0, 1). The number is a multiple of 2^-53.
     #[inline]
     pub fn unit(&mut self) -> f64 {
         (self.bits() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// Returns an exponentially distributed number with mean 1, by inversion.
+    /// Returns an exponentially distributed number with mean 1, computed by inversion.
     pub fn exponential(&mut self) -> f64 {
         -libm::log(1.0 - self.unit())
     }
 
-    /// Returns a normally distributed number with mean 0 and variance 1. The method is that of Box and Muller; the
-    /// second number of the pair is discarded.
+    /// Returns a normally distributed number with mean 0 and variance 1, computed by the method of Box and Muller. The
+    /// second number of each pair is discarded.
     pub fn normal(&mut self) -> f64 {
         let radius = libm::sqrt(-2.0 * libm::log(1.0 - self.unit()));
         radius * libm::cos(core::f64::consts::TAU * self.unit())
     }
 }
 
-/// Returns a hash that identifies the name.
+/// Returns a hash of the name.
 #[must_use]
 pub fn identity(name: &str) -> u64 {
     mix(fold(BASIS, name.bytes()))
@@ -54,14 +54,14 @@ pub fn identity(name: &str) -> u64 {
 
 const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
 
-/// Continues an FNV-1a hash over the bytes.
+/// Updates an FNV-1a hash with the bytes.
 fn fold(basis: u64, bytes: impl Iterator<Item = u8>) -> u64 {
     bytes.fold(basis, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
     })
 }
 
-/// Mixes a number so that every input bit affects every output bit. This is the finaliser of SplitMix64.
+/// Returns a hash of a number. Every input bit affects every output bit. This is the finaliser of SplitMix64.
 fn mix(mut z: u64) -> u64 {
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);

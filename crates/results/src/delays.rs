@@ -1,12 +1,12 @@
-//! Queueing delays of packets, over a run and over each sampling interval.
+//! Queueing delays of packets, over a run and in each sampling interval.
 
 use crate::histogram::{Buckets, Quantiles};
 
-/// Right shift that converts picoseconds to units of 1024 ps. A shift is faster than a division.
+/// Right shift that converts picoseconds to units of 1024 ps. It is faster than a division.
 const UNIT_BITS: u32 = 10;
 const UNIT_S: f64 = 1024e-12;
 
-/// Queueing delays: times from the arrival of a packet at a queue to the start of its transmission.
+/// Queueing delays. A delay is the time from the arrival of a packet at a queue to the start of its transmission.
 #[derive(Debug, Default)]
 #[repr(C)]
 pub struct Delays {
@@ -25,9 +25,9 @@ pub struct Delays {
 pub struct DelaySample {
     /// Number of packets whose delays were recorded.
     pub packets: u64,
-    /// Mean delay, in seconds; NaN without packets.
+    /// Mean delay, s; NaN without packets.
     pub mean_s: f64,
-    /// Longest delay, in seconds; NaN without packets.
+    /// Longest delay, s; NaN without packets.
     pub max_s: f64,
 }
 
@@ -47,7 +47,7 @@ impl DelaySample {
 }
 
 impl Delays {
-    /// Records a delay, in picoseconds.
+    /// Records a delay, ps.
     #[inline]
     pub fn record(&mut self, delay_ps: u64) {
         let delay = delay_ps >> UNIT_BITS;
@@ -56,7 +56,7 @@ impl Delays {
         self.all.record(delay);
     }
 
-    /// Returns the delays since the last call. `packets` is the number of delays recorded since then.
+    /// Returns the delays since the previous call. `packets` is the number of delays recorded since then.
     pub fn sample(&mut self, packets: u64) -> DelaySample {
         let (sum, longest) = (std::mem::take(&mut self.sum), std::mem::take(&mut self.longest));
         self.before = (self.before.0 + u128::from(sum), self.before.1.max(longest));
@@ -70,7 +70,7 @@ impl Delays {
         }
     }
 
-    /// Returns quantiles over the run, in seconds; `None` without packets.
+    /// Returns quantiles over the run, s; `None` without packets.
     #[must_use]
     pub fn quantiles(&self) -> Option<Quantiles> {
         let (sum, longest) = (self.before.0 + u128::from(self.sum), self.before.1.max(self.longest));
@@ -90,7 +90,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// The oracle computes the sum and maximum of each sample separately.
+        /// The expected sum and maximum of each sample are computed separately.
         #[test]
         fn samples_divide_the_delays_of_a_run(
             samples in prop::collection::vec(prop::collection::vec(0..1_u64 << 50, 0..20), 1..8),

@@ -1,5 +1,6 @@
-//! Result directories. Tables are written in parts during a run, and merged into one file per table at its end. If a
-//! run is interrupted, its tables are readable, and the manifest states the simulated time that they cover.
+//! Result directories. During a run, tables are written as files with parts of their rows. At the end, one file per
+//! table replaces these files. If a run is interrupted, its tables are readable. The manifest then contains the
+//! simulated time that they cover.
 
 use std::fs::{self, File};
 use std::io;
@@ -34,10 +35,10 @@ const STALE_FILES: [&str; 17] = [
     "transfers.svg",
     "report.html",
 ];
-/// Scenario file that a testbed run writes. The manifest of such a run has the key `network`. In any other directory,
-/// this file belongs to the user.
+/// Scenario file written by a run on the network testbed. The manifest of such a run has the key `network`. In any
+/// other directory, this file belongs to the user.
 const SCENARIO: &str = "scenario.toml";
-/// Rows per row group. The number is fixed, so that files do not depend on flush times.
+/// Rows per row group. The number is constant, so files do not depend on the times at which rows are written.
 const ROWS_PER_GROUP: usize = 1 << 18;
 
 /// Result directory of a run in progress.
@@ -49,22 +50,23 @@ pub struct Recording {
     parts: u32,
 }
 
-/// Table that grows during a run: the files with its parts, and the single file that replaces the parts at the end.
+/// Table that grows during a run. During the run, each flush writes a file with new rows. At the end, a single file
+/// replaces these files.
 struct Growing {
     name: &'static str,
-    /// Rows not yet written to a part.
+    /// Rows that no part file contains yet.
     pending: Option<Table>,
-    /// Rows not yet written to the file.
+    /// Rows that the single file does not contain yet.
     rest: Option<Table>,
     file: Option<TableFile>,
 }
 
 impl Recording {
-    /// Clears a directory and writes the manifest of a started run. The manifest must contain the resolved `scenario`;
+    /// Clears a directory and writes the manifest of a started run. The manifest must contain the resolved `scenario`.
     /// `origin` is the file from which the scenario was read.
     ///
     /// # Errors
-    /// Returns an error if the directory contains anything but a result, or is not writable.
+    /// Returns an error if the directory is not writable, or is neither empty nor a result directory.
     pub fn new(path: &Path, mut manifest: Value, origin: Option<&Path>) -> Result<Self, Error> {
         clear(path, !manifest["network"].is_null(), origin)?;
         manifest["format"] = json!(FORMAT);
@@ -107,7 +109,7 @@ impl Recording {
         self.keep(name, &format!("{value:#}\n"))
     }
 
-    /// Appends the rows recorded since the last call to the tables in memory.
+    /// Appends the rows recorded since the previous call to the tables in memory.
     pub fn append(&mut self, recorder: &mut Recorder) {
         for (growing, (_, table)) in self.tables.iter_mut().zip(recorder.take()) {
             for rows in [&mut growing.pending, &mut growing.rest] {
@@ -119,7 +121,7 @@ impl Recording {
         }
     }
 
-    /// Writes the appended rows as one more part of each table, then updates the time in the manifest.
+    /// Writes the appended rows of each table to a new file. Then updates the time in the manifest.
     ///
     /// # Errors
     /// Returns an error if a file cannot be written.
@@ -137,7 +139,7 @@ impl Recording {
         self.state("partial", now_s)
     }
 
-    /// Replaces the parts of each table by one file, and records in the manifest how the run ended.
+    /// Replaces the part files of each table by one file. Records in the manifest whether the run is complete.
     ///
     /// # Errors
     /// Returns an error if a file cannot be written.
@@ -176,7 +178,7 @@ impl Recording {
         fs::rename(&temporary, &target).map_err(Error::at(&target))
     }
 
-    /// Writes complete row groups to the file of a table. At the end of the run, also writes the remaining rows.
+    /// Writes complete row groups to the single file of a table. At the end of the run, also writes the remaining rows.
     fn write_groups(&mut self, table: usize, ended: bool) -> Result<(), Error> {
         let whole = self.temporary(self.tables[table].name);
         let growing = &mut self.tables[table];
@@ -201,13 +203,14 @@ impl Recording {
         self.keep_json("manifest.json", &self.manifest)
     }
 
-    /// Returns the temporary path of a file that is being written.
+    /// Returns the path of a file until it is complete.
     fn temporary(&self, name: &str) -> PathBuf {
         self.path.join(format!(".{name}.tmp"))
     }
 }
 
-/// Clears a directory for a new result. Rejects a directory that contains other files, or the scenario file to be run.
+/// Clears a directory for a new result. Rejects a directory that is neither empty nor a result directory, and a
+/// directory that contains the scenario file of this run.
 fn clear(path: &Path, keeps_scenario: bool, origin: Option<&Path>) -> Result<(), Error> {
     let refuse = |problem: &str| Error::Refused(format!("{}: {problem}", path.display()));
     fs::create_dir_all(path).map_err(|e| refuse(&format!("cannot make this directory: {}", reason(&e))))?;
@@ -307,7 +310,7 @@ mod tests {
         recorder
     }
 
-    /// Returns the rows of a file as text.
+    /// Returns each row of a file as text.
     fn rows(path: &Path) -> Vec<String> {
         let reader = SerializedFileReader::new(File::open(path).unwrap()).unwrap();
         reader

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use derive_more::Display;
 
-/// Reason why a result directory cannot be written. Prints as one line.
+/// Reason why a result directory cannot be written. The message has one line.
 #[derive(Debug, Display, derive_more::Error)]
 pub enum Error {
     /// Directory that must not be used for results.
@@ -27,7 +27,7 @@ impl Error {
     }
 }
 
-/// Returns the text of an I/O error without its number: `no such file or directory`.
+/// Returns the text of an I/O error without its number, for example `no such file or directory`.
 #[must_use]
 pub fn reason(error: &io::Error) -> String {
     let text = error.to_string().to_lowercase();

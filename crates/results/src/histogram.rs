@@ -5,22 +5,22 @@ use serde::Serialize;
 
 /// Significant digits of percentiles.
 const DIGITS: u8 = 2;
-/// Number of bits: values of at most this length have a bucket each. Each further power of two has half as many
+/// Number of bits. Each value of at most this length has its own bucket. Each further power of two has half as many
 /// buckets. An `hdrhistogram` with `DIGITS` digits has the same buckets.
 const UNIT_BITS: u32 = 8;
 
-/// Counts of values per bucket. The owner tracks the sum and maximum of the values. Quantiles are computed by an
-/// `hdrhistogram` filled from the buckets.
+/// Number of values in each bucket. The caller stores the sum and maximum of the values. Quantiles are computed by an
+/// `hdrhistogram` that is filled from the buckets.
 #[derive(Debug, Default)]
 pub struct Buckets {
-    /// Number of values that are zero. Zeros are common and need no bucket.
+    /// Number of zeros. Zeros are common and need no bucket.
     zeros: u64,
-    /// Number of values in each bucket of the `hdrhistogram`, beginning with bucket `first`.
+    /// Number of values in each bucket of the `hdrhistogram`. The list begins with bucket `first`.
     counts: Vec<u64>,
     first: usize,
 }
 
-/// Distribution of values: quantiles to two digits, and the exact mean, maximum and count.
+/// Distribution of values. Quantiles have two digits. Mean, maximum and count are exact.
 #[derive(Debug, Default)]
 pub struct Histogram {
     buckets: Buckets,
@@ -28,7 +28,7 @@ pub struct Histogram {
     sum: u128,
 }
 
-/// Returns the index of a value's bucket.
+/// Returns the index of the bucket for a value.
 #[inline]
 fn bucket(value: u64) -> usize {
     let shift = (u64::BITS - value.leading_zeros()).saturating_sub(UNIT_BITS);
@@ -51,7 +51,7 @@ impl Histogram {
         self.buckets.record(value);
     }
 
-    /// Returns the quantiles, multiplied by `unit`; `None` without values.
+    /// Returns the quantiles times `unit`; `None` without values.
     #[must_use]
     pub fn quantiles(&self, unit: f64) -> Option<Quantiles> {
         self.buckets.quantiles(self.sum, self.max, unit)
@@ -73,7 +73,7 @@ impl Buckets {
         }
     }
 
-    /// Extends the range of buckets to include `bucket`, and counts its first value.
+    /// Extends the buckets to include `bucket`, and counts the first value in `bucket`.
     #[cold]
     fn extend(&mut self, bucket: usize) {
         if self.counts.is_empty() {
@@ -87,7 +87,8 @@ impl Buckets {
         self.counts[place] = 1;
     }
 
-    /// Returns the quantiles of values with this sum and maximum, all multiplied by `unit`; `None` without values.
+    /// Returns quantiles, mean and maximum times `unit`; `None` without values. `sum` and `max` are those of the
+    /// values.
     #[expect(
         clippy::missing_panics_doc,
         reason = "two digits are supported, and the histogram grows"
@@ -142,7 +143,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// The oracle is an `hdrhistogram` that records the values itself.
+        /// The expected quantiles are those of an `hdrhistogram` that records the values itself.
         #[test]
         fn quantiles_are_those_of_the_library_counting_each_value(
             values in prop::collection::vec((0..64_u32, any::<u64>()).prop_map(|(shift, value)| value >> shift), 1..200),

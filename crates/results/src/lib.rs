@@ -1,6 +1,6 @@
-//! Results of a run: samples as tables, quantiles, counters, and the result directory.
+//! Results of a run: tables of samples, quantiles, counters, and the result directory.
 //!
-//! The simulator, its Python module and the network testbed all write results through [`Recording`].
+//! The simulator, its Python module and the network testbed write results through [`Recording`].
 
 mod delays;
 mod directory;

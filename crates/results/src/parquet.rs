@@ -13,7 +13,7 @@ use ::parquet::schema::types::Type;
 
 use crate::table::{Column, Outcome, Table};
 
-/// Leading columns of each table. The remaining columns follow in alphabetical order.
+/// First columns of each table. All other columns follow in alphabetical order.
 const LEADING_COLUMNS: [&str; 4] = ["t", "flow", "member", "link"];
 
 /// Names of flows, links and outcomes, by index.
@@ -25,7 +25,7 @@ pub struct Names {
 }
 
 impl Names {
-    /// Creates the names of a run's flows and links.
+    /// Stores the names of the flow entries and links of a run.
     pub fn new(flows: Vec<String>, links: Vec<String>) -> Self {
         Self {
             flows,
@@ -34,7 +34,7 @@ impl Names {
         }
     }
 
-    /// Returns the names that replace the indices in a column, if any.
+    /// Returns the names that replace the numbers in a column. `None` if the column has no names.
     fn of(&self, column: &str) -> Option<&[String]> {
         match column {
             "flow" => Some(&self.flows),
@@ -45,7 +45,7 @@ impl Names {
     }
 }
 
-/// Parquet file of a table that is being written.
+/// Parquet file of a table, until it is complete.
 pub struct TableFile(SerializedFileWriter<File>);
 
 impl TableFile {
@@ -60,7 +60,7 @@ impl TableFile {
         begin().map(Self).map_err(of_disk)
     }
 
-    /// Adds rows as one row group. Flows and links are written by name; a negative index is written as null.
+    /// Adds rows as one row group. Flows and links are written by name. A negative index is written as null.
     pub fn write(&mut self, rows: &Table, names: &Names) -> io::Result<()> {
         self.write_group(rows, names).map_err(of_disk)
     }
@@ -129,7 +129,7 @@ fn write_names(out: &mut SerializedColumnWriter<'_>, column: &Column, names: &[S
         .map(|_| ())
 }
 
-/// Writes a numeric column. Unsigned numbers keep their bits; the logical type marks them as unsigned.
+/// Writes a numeric column. The bits of unsigned numbers are not converted. The logical type marks them as unsigned.
 fn write_numbers(out: &mut SerializedColumnWriter<'_>, column: &Column) -> Result<()> {
     let done = match column {
         Column::F64(values) => out.typed::<DoubleType>().write_batch(values, None, None),

@@ -1,4 +1,4 @@
-//! Samples of a run, stored as columns until the caller takes them.
+//! Samples of a run. They are stored as columns until the caller collects them.
 
 /// Column of numbers.
 #[derive(Debug, Clone, PartialEq)]
@@ -73,7 +73,7 @@ impl Table {
     }
 }
 
-/// Declares a table by its columns: a row type, and a buffer of rows that converts into a [`Table`].
+/// Declares a table by its columns. Defines a row type and a list of rows that converts into a [`Table`].
 macro_rules! table {
     ($(#[$doc:meta])* $row:ident, $buffer:ident { $($(#[$field_doc:meta])* $field:ident: $kind:ident($type:ty)),+ $(,)? }) => {
         $(#[$doc])*
@@ -96,7 +96,7 @@ macro_rules! table {
 }
 
 table! {
-    /// Sample of a flow entry.
+    /// Sample of one flow entry.
     FlowRow, FlowRows {
         /// Time, s.
         t: F64(f64),
@@ -104,14 +104,14 @@ table! {
         flow: U32(u32),
         /// Number of active flows.
         active: U32(u32),
-        /// Throughput: bytes on the wire that receivers received since the last sample, bit/s.
+        /// Throughput: rate of all bytes that receivers received since the last sample, headers included, bit/s.
         throughput_bps: F64(f64),
-        /// Goodput: bytes of transfers that receivers received since the last sample, without duplicates, bit/s.
+        /// Goodput: rate of transfer data that receivers received since the last sample, without duplicates, bit/s.
         goodput_bps: F64(f64),
-        /// Sending rate: bytes on the wire that senders sent since the last sample, bit/s.
+        /// Sending rate: rate of all bytes that senders sent since the last sample, headers included, bit/s.
         sending_rate_bps: F64(f64),
-        /// Sum of the rates permitted by the laws of active senders, bit/s. A sender's rate is its pacing rate, or its
-        /// congestion window divided by its smoothed round-trip time.
+        /// Sum over active senders of the rates permitted by their laws, bit/s. The permitted rate is the pacing rate,
+        /// or `congestion window / smoothed round-trip time`.
         law_rate_bps: F64(f64),
         /// Sum of the congestion windows, packets; 0 for laws without a window.
         window_packets: F64(f64),
@@ -121,13 +121,13 @@ table! {
         rtt_s: F64(f64),
         /// Data packets dropped or lost since the last sample.
         lost: U32(u32),
-        /// Index of the link that limits the only flow of the entry; -1 if unknown.
+        /// Index of the link that limits the flow. -1 if unknown, or if the entry has several flows.
         bottleneck: I32(i32),
     }
 }
 
 table! {
-    /// Sample of one flow in an entry.
+    /// Sample of one flow of an entry.
     MemberRow, MemberRows {
         /// Time, s.
         t: F64(f64),
@@ -149,17 +149,17 @@ table! {
         t: F64(f64),
         /// Index of the link.
         link: U32(u32),
-        /// Arrival rate since the last sample, including dropped packets, bit/s.
+        /// Arrival rate since the last sample, bit/s. Dropped packets are included.
         arrival_bps: F64(f64),
         /// Largest arrival rate over one control interval of the link's router, bit/s.
         peak_bps: F64(f64),
         /// Throughput since the last sample, bit/s.
         throughput_bps: F64(f64),
-        /// Buffer size, packets; NaN if the buffer is limited in bytes or unlimited.
+        /// Buffer size, packets. NaN if the buffer is limited in bytes or unlimited.
         buffer_packets: F64(f64),
-        /// Backlog, in bytes queued or in service.
+        /// Backlog: bytes queued or in service.
         backlog_bytes: U64(u64),
-        /// Backlog, packets.
+        /// Backlog: packets queued or in service.
         backlog_packets: U32(u32),
         /// Largest backlog since the last sample, bytes.
         backlog_max_bytes: U64(u64),
@@ -175,9 +175,9 @@ table! {
         dropped_bytes: U64(u64),
         /// Packets marked since the last sample.
         marked: U32(u32),
-        /// Largest fraction of dropped bytes over one control interval of the link's router.
+        /// Largest ratio of dropped bytes to arrived bytes over one control interval of the link's router.
         peak_loss: F64(f64),
-        /// Feedback of the link's first router, or else the signal of its queue discipline; NaN without either.
+        /// Feedback of the link's first router, or else the signal of its queue discipline. NaN without either.
         signal: F64(f64),
     }
 }
@@ -197,11 +197,13 @@ table! {
         hops: U32(u32),
         /// Base round-trip time, s.
         rtt_s: F64(f64),
-        /// Ideal completion time, s: that of a sender that fills its path in an otherwise idle network.
+        /// Ideal completion time, s. This is the time of a sender that always fills its path in an otherwise idle
+        /// network.
         ideal_s: F64(f64),
-        /// Completion time from the first packet sent to the last data received, s; NaN if unfinished.
+        /// Completion time, s; NaN if unfinished. It starts with the first packet sent and ends when all data has been
+        /// received.
         fct_s: F64(f64),
-        /// Completion time divided by the ideal completion time; NaN if unfinished.
+        /// Ratio of the completion time to the ideal completion time; NaN if unfinished.
         slowdown: F64(f64),
         /// Retransmitted packets.
         retransmitted: U32(u32),
@@ -215,7 +217,7 @@ table! {
 pub enum Outcome {
     /// The receiver has every byte.
     Finished,
-    /// The sender has stopped before the receiver has every byte.
+    /// The sender has stopped, and the receiver lacks data.
     Aborted,
     /// The transfer is unfinished at the end of the run.
     Unfinished,
@@ -233,7 +235,7 @@ impl Outcome {
 }
 
 impl TransferRow {
-    /// Sets the outcome, and also the completion time and slowdown if the transfer has finished.
+    /// Sets the outcome. For a finished transfer, also sets the completion time and the slowdown.
     #[must_use]
     pub fn ended(mut self, outcome: Outcome, fct_s: Option<f64>) -> Self {
         self.outcome = outcome.code();
@@ -243,7 +245,7 @@ impl TransferRow {
     }
 }
 
-/// Buffer of recorded rows until the caller takes them.
+/// Recorded rows that the caller has not yet collected.
 #[derive(Debug, Default)]
 pub struct Recorder {
     flows: FlowRows,
@@ -273,7 +275,7 @@ impl Recorder {
         self.transfers.push(row);
     }
 
-    /// Returns and removes the recorded rows, as (name, table) pairs.
+    /// Removes and returns the recorded rows, as pairs of table name and table.
     pub fn take(&mut self) -> [(&'static str, Table); 4] {
         [
             ("flows", self.flows.take()),

@@ -24,12 +24,11 @@ use serde::Serialize;
 pub struct Replay {
     /// Records replayed.
     pub records: u64,
-    /// Start of an incomplete last record, bytes from the start of the log. A program that was stopped may leave such a
-    /// record.
+    /// Position of an incomplete last record, left by a program that was stopped; bytes from the start of the log.
     pub truncated_at: Option<usize>,
-    /// First difference. The replay ends at this difference.
+    /// First difference. The replay ends there.
     pub difference: Option<Difference>,
-    /// Results of senders, routers and receivers, in the order of their numbers.
+    /// Senders, routers and receivers, in the order of their numbers.
     pub instances: Vec<InstanceReport>,
 }
 
@@ -38,7 +37,7 @@ pub struct Replay {
 pub struct Difference {
     /// Number of the record, from 1.
     pub record: u64,
-    /// Number of the sender, router or receiver.
+    /// Number of the instance.
     pub instance: u32,
     /// Kind of the item that differs.
     pub what: &'static str,
@@ -51,23 +50,23 @@ pub struct Difference {
 /// Result for one sender, router or receiver.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct InstanceReport {
-    /// Number of the sender, router or receiver.
+    /// Number of the instance.
     pub instance: u32,
-    /// Name of the law.
+    /// Name of its law.
     pub law: &'static str,
     /// Role: sender, router or receiver.
     pub role: &'static str,
-    /// Inputs at the start, except parameters.
+    /// Inputs at the start, other than parameters.
     pub start: String,
     /// Parameters in the notation of scenarios.
     pub params: BTreeMap<&'static str, String>,
-    /// Number of calls of the law.
+    /// Calls of the law.
     pub calls: u64,
     /// Time from the first to the last call, s.
     pub span_s: f64,
-    /// Number of headers equal to the logged headers.
+    /// Headers equal to the logged headers.
     pub headers: u64,
-    /// Number of state digests equal to the logged digests.
+    /// Digests of states equal to the logged digests.
     pub states: u64,
     /// Values of all variables at the end.
     pub state: String,

@@ -6,7 +6,7 @@ use derive_more::{Display, Error};
 
 use crate::{Bytes, Packets};
 
-/// Limit of a queue, including the packet in service. Arrivals that do not fit are dropped.
+/// Limit of a queue, including the packet in service. Packets that do not fit are dropped on arrival.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Display)]
 pub enum Buffer {
     /// No limit.
@@ -19,19 +19,20 @@ pub enum Buffer {
     Packets(u64),
 }
 
-/// Error of parsing a [`Buffer`]. Prints one line with the allowed values.
+/// Error of parsing a [`Buffer`]. The message has one line and lists the allowed values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Display, Error)]
 pub enum BufferError {
     /// The text is not a size.
     #[display("must be a size such as \"64 kB\" or \"25 packets\", or \"unlimited\"")]
     Malformed,
-    /// The size is less than one packet.
+    /// The size is below one packet.
     #[display("must have room for a packet")]
     Zero,
 }
 
 impl Buffer {
-    /// Returns true if a packet of `size` bytes fits into a queue that contains `bytes` bytes and `packets` packets.
+    /// Returns true if a packet of `size` bytes fits into a queue. The queue contains `bytes` bytes and `packets`
+    /// packets.
     #[inline]
     #[must_use]
     pub const fn admits(self, bytes: u64, packets: u64, size: u64) -> bool {

@@ -117,7 +117,7 @@ impl Bytes {
         self.0 as f64 * 8.0
     }
 
-    /// Returns the average rate of sending this amount in `time`, or `None` if `time` is zero.
+    /// Returns the rate `amount/time`, or `None` if `time` is zero.
     #[inline]
     #[must_use]
     pub fn per(self, time: Duration) -> Option<Rate> {
@@ -126,8 +126,8 @@ impl Bytes {
 }
 
 impl Packets {
-    /// Returns the size of this number of packets with `size` bytes each, or `None` if the result is 2^64 bytes or
-    /// more.
+    /// Returns the total size of this number of packets, each of `size` bytes. Returns `None` if the result is 2^64
+    /// bytes or more.
     #[inline]
     #[must_use]
     pub fn times(self, size: Bytes) -> Option<Bytes> {
@@ -135,7 +135,7 @@ impl Packets {
     }
 }
 
-/// Units of bits. They are rejected as data sizes.
+/// Units of bits, which are rejected as data sizes.
 const BIT_PITFALLS: &[(&str, &str)] = &[
     ("b", "counts bits, and an amount of data counts bytes: 8 b is 1 B"),
     ("kb", "counts bits, and an amount of data counts bytes: 8 kb is 1 kB"),
@@ -172,8 +172,8 @@ impl Quantity for Packets {
 }
 
 impl fmt::Display for Bytes {
-    /// Writes a whole number of KiB, MiB or GiB if that is exact and the size is not a multiple of 1 kB. Otherwise
-    /// writes a decimal number of B, kB, MB, GB or TB.
+    /// Writes the size with a unit. The unit is KiB, MiB or GiB if the number is then whole and the size is not a
+    /// multiple of 1 kB. Otherwise writes a decimal number of B, kB, MB, GB or TB.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (decimal, binary) = BYTE_UNITS.split_at(DECIMAL);
         let fits = |unit: &&Unit| self.0.is_multiple_of(unit.factor);

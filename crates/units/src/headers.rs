@@ -1,5 +1,5 @@
-//! Lengths of packet headers, bytes. Sizes on the wire include the Ethernet header, but neither preamble nor frame
-//! check sequence.
+//! Lengths of packet headers, bytes. Sizes on the wire include the Ethernet header. They include neither preamble nor
+//! frame check sequence.
 
 /// Ethernet header.
 pub const ETHERNET: usize = 14;

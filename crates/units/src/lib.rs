@@ -1,8 +1,8 @@
 //! Types for time, size and rate with checked arithmetic, parsing and printing.
 //!
 //! Counted quantities are integers ([`Time`] and [`Duration`] in picoseconds, [`Bytes`], [`Packets`]). Measured
-//! quantities are floats ([`Rate`], [`Frequency`]). Every type parses and prints the text of scenario files. Parsing
-//! printed text returns the same value:
+//! quantities are floats ([`Rate`], [`Frequency`]). Every type parses and prints the text of scenario files. A value
+//! that is printed and parsed again is unchanged:
 //!
 //! ```
 //! use levelflow_units::{Bytes, Duration, Rate};
@@ -14,8 +14,8 @@
 //! # Ok::<(), levelflow_units::ParseError>(())
 //! ```
 //!
-//! The crate is `no_std`. The feature `serde` serialises these types as text. The feature `schemars` describes this
-//! text in a JSON Schema.
+//! The crate is `no_std`. With the feature `serde`, these types are serialised as text. With the feature `schemars`, a
+//! JSON Schema describes this text.
 
 #![no_std]
 

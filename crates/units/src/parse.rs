@@ -4,7 +4,7 @@ use core::fmt;
 
 use crate::print::Buffer;
 
-/// Limit on significant digits. A number with so few digits fits into `u128`, even in the largest unit.
+/// Limit on significant digits. With this limit, a number fits into `u128`, even in the largest unit.
 const MAX_DIGITS: u32 = 22;
 
 /// A unit and its size in multiples of the base unit.
@@ -28,13 +28,13 @@ pub(crate) struct Kind {
     pub(crate) most: &'static str,
     pub(crate) base: &'static str,
     pub(crate) units: &'static [Unit],
-    /// Alternative spellings of units, each with the symbol of the unit.
+    /// Pairs of an alternative spelling and the symbol of the unit.
     pub(crate) aliases: &'static [(&'static str, &'static str)],
-    /// Rejected units of similar quantities, each with the advice in the error message.
+    /// Pairs of a rejected unit of another quantity and the advice for the error message.
     pub(crate) pitfalls: &'static [(&'static str, &'static str)],
 }
 
-/// A type that is written as a number and a unit.
+/// A type written as a number and a unit.
 pub(crate) trait Quantity {
     const KIND: Kind;
 }
@@ -56,7 +56,7 @@ pub(crate) use parsed;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Problem {
     Malformed,
-    /// The unit is spelled differently from this symbol.
+    /// The unit has a different spelling. Contains the correct symbol.
     Spelling(&'static str),
     /// The unit belongs to another quantity. Contains the advice for the error message.
     Pitfall(&'static str),
@@ -69,7 +69,7 @@ enum Problem {
     Zero,
 }
 
-/// Error of parsing a quantity. Prints one line with the problem and the allowed format.
+/// Error of parsing a quantity. The message has one line with the problem and the allowed format.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct ParseError {
     excerpt: Excerpt,
@@ -77,7 +77,7 @@ pub struct ParseError {
     kind: &'static Kind,
 }
 
-/// A mantissa and a decimal exponent, in base units.
+/// Decimal number: mantissa and decimal exponent. The unit is the base unit.
 struct Number {
     mantissa: u128,
     exponent: i64,
@@ -119,7 +119,7 @@ impl Kind {
         Ok(number)
     }
 
-    /// Returns the unit with this symbol or alias.
+    /// Returns the unit with this symbol or this alternative spelling.
     fn unit(&self, written: &str) -> Result<&'static Unit, Problem> {
         let alias = self.aliases.iter().find(|(other, _)| *other == written);
         let symbol = alias.map_or(written, |(_, symbol)| symbol);
@@ -143,7 +143,7 @@ impl Kind {
         Err(spelled.map_or(Problem::Malformed, Problem::Spelling))
     }
 
-    /// Returns the problem to report for a differently spelled unit or pitfall of this kind.
+    /// Returns the problem for a unit that is spelled differently or belongs to another quantity.
     fn near(&self, meant: DataUnit) -> Option<Problem> {
         let same = |unit: &str| DataUnit::of(unit) == Some(meant);
         let spelled = self.units.iter().find(|unit| same(unit.symbol));
@@ -161,14 +161,14 @@ impl Kind {
     }
 }
 
-/// Meaning of a unit of data or data rate, independent of its spelling. For example, `MBps` and `mbyte/s` are equal.
+/// Meaning of a unit of data or data rate. It does not depend on the spelling, so `MBps` and `mbyte/s` are equal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct DataUnit {
-    /// Decimal or binary prefix: `k`, `m`, `g` or `t`.
+    /// Prefix: `k`, `m`, `g` or `t`. It may be decimal or binary.
     prefix: Option<char>,
-    /// True for powers of 1024, false for powers of 1000.
+    /// True if the prefix is a power of 1024, false if it is a power of 1000.
     binary: bool,
-    /// True for bytes, false for bits. A single letter `B` means bytes, and `b` means bits.
+    /// True for bytes, false for bits. As a single letter, `B` means bytes and `b` means bits.
     bytes: bool,
     per_second: bool,
 }
@@ -283,8 +283,8 @@ fn split_digits(text: &str) -> (&str, &str) {
     text.split_at(end)
 }
 
-/// Parses an exponent at the start of `text`. Returns the exponent and the remaining text. Without an exponent, returns
-/// zero.
+/// Parses an exponent at the start of `text`. Returns the exponent and the remaining text. The exponent is zero if
+/// `text` does not start with one.
 fn split_exponent(text: &str) -> (i64, &str) {
     let Some(signed) = text.strip_prefix(['e', 'E']) else {
         return (0, text);
@@ -356,7 +356,7 @@ impl Excerpt {
 }
 
 impl fmt::Display for Excerpt {
-    /// Writes the excerpt in quotes on one line, with control characters escaped.
+    /// Writes the excerpt on one line, in quotes. Control characters are escaped.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let text = core::str::from_utf8(&self.bytes[..self.len]).unwrap_or_default();
         write!(f, "{text:?}{}", if self.cut { " (and more)" } else { "" })

@@ -1,4 +1,4 @@
-//! Lossless printing of numbers as decimal text in a readable unit.
+//! Exact printing of numbers as decimal text in a readable unit.
 
 use core::fmt::{self, Write};
 
@@ -34,8 +34,8 @@ impl Write for Buffer {
     }
 }
 
-/// Writes `value` with all its decimals, in the largest unit that does not exceed `value`. `units` ascend by powers of
-/// ten and begin with 1.
+/// Writes `value` exactly, in the largest unit that does not exceed `value`. `units` are in ascending order, in powers
+/// of ten, and begin with 1.
 pub(crate) fn write_decimal(f: &mut fmt::Formatter<'_>, value: u64, units: &[Unit]) -> fmt::Result {
     let unit = units
         .iter()
@@ -56,8 +56,8 @@ pub(crate) fn write_decimal(f: &mut fmt::Formatter<'_>, value: u64, units: &[Uni
     write!(f, " {}", unit.symbol)
 }
 
-/// Writes the shortest decimal that parses to `value`, in the largest unit that does not exceed `value`. `units` ascend
-/// by powers of ten and begin with 1.
+/// Writes the shortest decimal number that parses to `value`, in the largest unit that does not exceed `value`. `units`
+/// are in ascending order, in powers of ten, and begin with 1.
 pub(crate) fn write_real(f: &mut fmt::Formatter<'_>, value: f64, units: &[Unit]) -> fmt::Result {
     let text = Buffer::of(format_args!("{value:e}"))?;
     let (digits, exponent) = text.as_str().split_once('e').ok_or(fmt::Error)?;
@@ -74,7 +74,7 @@ pub(crate) fn write_real(f: &mut fmt::Formatter<'_>, value: f64, units: &[Unit])
     write!(f, " {}", unit.symbol)
 }
 
-/// Writes `head.tail` times ten to the power of `shift`. If plain notation would be long, writes scientific notation.
+/// Writes the number `head.tail * 10^shift`. Uses scientific notation if plain notation would be long.
 fn write_shifted(f: &mut fmt::Formatter<'_>, head: &str, tail: &str, shift: i32) -> fmt::Result {
     match shift {
         0..=17 => {

@@ -10,7 +10,7 @@ parsed!(Rate real, Frequency positive);
 
 const PS_PER_S: f64 = 1e12;
 
-/// Data rate in bits per second. It is finite and at least zero.
+/// Data rate in bits per second. The value is finite and at least zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 pub struct Rate(f64);
 
@@ -22,12 +22,12 @@ impl Rate {
     #[inline]
     #[must_use]
     pub fn new(bps: f64) -> Option<Rate> {
-        // Adding zero turns -0.0 into 0.0.
+        // `-0.0 + 0.0` is `0.0`
         (0.0..f64::INFINITY).contains(&bps).then_some(Rate(bps + 0.0))
     }
 
-    /// Returns the valid rate nearest to `bps` bits per second: zero for a negative number or NaN, and `f64::MAX` for
-    /// infinity. Control laws use this function because their results may be out of range. User input is checked by
+    /// Returns the nearest valid rate to `bps` bits per second. A negative number and NaN give zero. Infinity gives
+    /// `f64::MAX`. Control laws use this function because their results may be out of range. User input is checked by
     /// [`Rate::new`].
     #[inline]
     #[must_use]
@@ -54,14 +54,14 @@ impl Rate {
         Duration::from_ps_f64(amount.as_bits_f64() * PS_PER_S / self.0)
     }
 
-    /// Returns the number of bytes sent at this rate in `time`, including fractions.
+    /// Returns the number of bytes sent in `time` at this rate. The number may have a fraction.
     #[inline]
     #[must_use]
     pub fn bytes_in(self, time: Duration) -> f64 {
         self.0 * (time.as_ps() as f64 / (8.0 * PS_PER_S))
     }
 
-    /// Returns this rate times `factor`, or `None` if the product is negative, NaN or infinite.
+    /// Returns the product of this rate and `factor`, or `None` if it is negative, NaN or infinite.
     #[inline]
     #[must_use]
     pub fn scaled(self, factor: f64) -> Option<Rate> {
@@ -69,13 +69,13 @@ impl Rate {
     }
 }
 
-/// Frequency in events per second. It is finite and above zero.
+/// Frequency in events per second. The value is finite and above zero.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
 pub struct Frequency(f64);
 
 impl Frequency {
-    /// Returns a frequency of `per_second` events per second. Returns `None` if `per_second` is infinite, NaN or not
-    /// above zero.
+    /// Returns a frequency of `per_second` events per second. Returns `None` if `per_second` is NaN, infinite, zero or
+    /// negative.
     #[inline]
     #[must_use]
     pub fn new(per_second: f64) -> Option<Frequency> {
@@ -111,7 +111,7 @@ const RATE_ALIASES: &[(&str, &str)] = &[
     ("Tbit", "Tb/s"),
 ];
 
-/// Rejected units of bytes or powers of 1024. In `tc`, lower-case `mbps`, `gbps` and `tbps` mean bytes.
+/// Rejected units of bytes and of powers of 1024. In `tc`, lower-case `mbps`, `gbps` and `tbps` mean bytes.
 const RATE_PITFALLS: &[(&str, &str)] = &[
     ("B/s", "counts bytes, and a rate counts bits: 1 B/s is 8 b/s"),
     ("kB/s", "counts bytes, and a rate counts bits: 1 kB/s is 8 kb/s"),

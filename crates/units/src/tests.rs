@@ -1,4 +1,4 @@
-//! Properties that hold for every value, and examples of texts.
+//! Properties of all values, and examples of texts.
 
 use std::format;
 use std::string::{String, ToString};
@@ -12,7 +12,7 @@ fn any_rate() -> impl Strategy<Value = Rate> {
     (POSITIVE | NORMAL | SUBNORMAL | ZERO).prop_filter_map("negative", Rate::new)
 }
 
-/// Rates from 1 kb/s to 1 Tb/s.
+/// Generates rates from 1 kb/s to 1 Tb/s.
 fn link_rate() -> impl Strategy<Value = Rate> {
     (3.0..12.0_f64).prop_filter_map("range", |power| Rate::new(10.0_f64.powf(power)))
 }
@@ -340,7 +340,8 @@ mod json_schema {
     }
 }
 
-/// Spellings of data units with their sizes in bits. If `per_second` is true, the units are those of data rates.
+/// Returns the spellings of data units, each with its size in bits. If `per_second` is true, these are units of data
+/// rates.
 fn data_units(per_second: bool) -> impl Iterator<Item = (String, f64)> {
     let prefixes = [
         ("", 0),

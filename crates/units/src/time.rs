@@ -25,7 +25,7 @@ const UNITS: &[Unit] = &[
     Unit::new("h", PS_PER_H),
 ];
 
-/// Spellings of microseconds, with the micro sign and with the Greek letter mu.
+/// Spellings of microseconds: with the micro sign, and with the Greek letter mu.
 const ALIASES: &[(&str, &str)] = &[("\u{b5}s", "us"), ("\u{3bc}s", "us")];
 
 /// A point in time, in picoseconds since the start of a run. The largest time is about 213 days.
@@ -36,7 +36,7 @@ impl Time {
     /// Start of a run.
     pub const ZERO: Time = Time(0);
 
-    /// Last representable time. It is also used for an event that never happens.
+    /// Last representable time. It also denotes an event that never happens.
     pub const NEVER: Time = Time(u64::MAX);
 
     /// Returns the time `ps` picoseconds after the start of the run.
@@ -53,30 +53,30 @@ impl Time {
         self.0
     }
 
-    /// Returns the time since the start of the run in seconds, rounded to the nearest `f64`. Use the result only for
-    /// output, because it is rounded.
+    /// Returns the time since the start of the run, s, rounded to the nearest `f64`. Use the rounded result only for
+    /// output.
     #[inline]
     #[must_use]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / PS_PER_S as f64
     }
 
-    /// Returns the time that is `after` later than this time, or `None` past the last representable time.
+    /// Returns the time `after` later than this time. Returns `None` past the last representable time.
     #[inline]
     #[must_use]
     pub fn checked_add(self, after: Duration) -> Option<Time> {
         self.0.checked_add(after.0).map(Time)
     }
 
-    /// Returns the time that is `after` later than this time, or [`NEVER`](Self::NEVER) past the last representable
-    /// time. The departure times of a slow link's queue can exceed this limit.
+    /// Returns the time `after` later than this time. Returns [`NEVER`](Self::NEVER) past the last representable time.
+    /// Departure times of a slow link's queue can exceed this limit.
     #[inline]
     #[must_use]
     pub const fn saturating_add(self, after: Duration) -> Time {
         Time(self.0.saturating_add(after.0))
     }
 
-    /// Returns the duration from `earlier` to this time; zero if `earlier` is later.
+    /// Returns the duration from `earlier` to this time. Returns zero if `earlier` is later than this time.
     #[inline]
     #[must_use]
     pub const fn since(self, earlier: Time) -> Duration {
@@ -102,7 +102,7 @@ impl AddAssign<Duration> for Time {
     }
 }
 
-/// Panics if the right-hand side is later; see [`Time::since`].
+/// Panics if the right-hand side is later than this time; see [`Time::since`].
 impl Sub for Time {
     type Output = Duration;
 
@@ -280,8 +280,8 @@ impl Quantity for Time {
 }
 
 impl fmt::Display for Duration {
-    /// Writes a whole number of hours or minutes if possible. Otherwise writes a decimal number of seconds or a smaller
-    /// unit.
+    /// Writes a whole number of hours or minutes if possible. Otherwise writes a decimal number of seconds or of a
+    /// smaller unit.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.0 {
             0 => f.write_str("0 s"),

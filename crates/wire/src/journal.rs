@@ -1,9 +1,9 @@
-//! Journal of all inputs of a law, as bytes. A log of a real run can be replayed elsewhere with bit-identical results.
+//! Journal: log of all inputs of a law, as bytes. The replay of a log from a real network gives bit-identical results.
 //!
-//! A log begins with [`MAGIC`]. Then follow records, each with the number of its instance (a sender, router or
-//! receiver). Numbers are little-endian, and times are in picoseconds. A log may end within a record, for example after
-//! a crash. Such a log is valid up to the start of that record. [`LoggedSender`], [`LoggedRouter`] and
-//! [`LoggedReceiver`] write logs; `levelflow replay` reads them.
+//! A log consists of [`MAGIC`] and records. A record contains the number of its instance, which is a sender, router or
+//! receiver. Numbers are little-endian, and times are in picoseconds. A log may end within a record, for example after
+//! a crash. Such a log is valid up to the start of the incomplete record. [`LoggedSender`], [`LoggedRouter`] and
+//! [`LoggedReceiver`] write logs. `levelflow replay` reads logs.
 
 mod codec;
 mod logged;
@@ -25,14 +25,14 @@ use levelflow_laws::{
     SignallingInfo,
 };
 
-/// Magic number of a log: "LVJ", then the format version.
+/// Magic number of a log: "LVJ" and the format version.
 pub const MAGIC: [u8; 4] = *b"LVJ\x05";
 /// Limit on the length of a record, bytes.
 pub const MAX_RECORD_BYTES: usize = 1024;
 /// Limit on the number of parameters in a table.
 pub const MOST_PARAMS: usize = 24;
 
-/// Instance of a law or of a signalling, with the inputs of its constructor.
+/// Instance of a law or of a signalling, and the inputs of its constructor.
 #[derive(Debug, Clone, Copy)]
 pub enum Role {
     /// Sender of a law, for one flow.
@@ -85,7 +85,7 @@ impl Role {
     }
 }
 
-/// Description of an instance at its start: its role and parameters.
+/// Description of an instance when it is created: its role and parameters.
 #[derive(Debug, Clone, Copy)]
 pub struct Start {
     /// Role of the instance.
@@ -100,7 +100,8 @@ impl PartialEq for Start {
 }
 
 impl Start {
-    /// Creates the description of an instance. `values` are in the order and base units of its parameter table.
+    /// Creates the description of an instance. `values` contains the parameters in the order and base units of its
+    /// parameter table.
     ///
     /// # Panics
     /// Panics if the number of values differs from the number of parameters.
@@ -118,16 +119,16 @@ impl Start {
     }
 }
 
-/// A header before and after processing by a law, as encoded on the wire.
+/// Encoded header before and after a method call on a law.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Stamped<'a> {
-    /// Header on arrival.
+    /// Header before the call.
     pub before: &'a [u8],
-    /// Header after processing.
+    /// Header after the call.
     pub after: &'a [u8],
 }
 
-/// A method call on a law: its arguments, and the headers that the law returned.
+/// Method call on a law. Contains the arguments, and the headers that the law has written.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Record<'a> {
     /// Call of `new`.
@@ -180,7 +181,7 @@ pub enum Record<'a> {
     Arrival {
         /// Arriving packet.
         packet: Arriving,
-        /// Header of the packet; `None` for a foreign packet or an ACK.
+        /// Header of the packet; `None` for an ACK or a packet of another protocol.
         header: Option<Stamped<'a>>,
     },
     /// Call of [`RouterLaw::on_departure`](levelflow_laws::RouterLaw::on_departure).
@@ -214,7 +215,7 @@ pub enum Record<'a> {
         /// Header of the packet.
         header: Stamped<'a>,
     },
-    /// Digest of the state at this point; see [`digest`].
+    /// Digest of the current state; see [`digest`].
     State {
         /// Value of the digest.
         digest: u64,
@@ -222,7 +223,7 @@ pub enum Record<'a> {
 }
 
 impl Record<'_> {
-    /// Writes the record of instance `instance` to `out`, and returns the length of the record.
+    /// Writes a record of the instance `instance` to `out`. Returns the length of the record in bytes.
     ///
     /// # Panics
     /// Panics if a header is longer than 64 bytes.
@@ -235,7 +236,7 @@ impl Record<'_> {
 
 /// Returns a 64-bit FNV-1a hash of the values in the debug output of a state. Floats are printed with all digits, so
 /// states with different values almost certainly have different hashes. Names of fields and structs are ignored, so
-/// they may change between versions.
+/// different versions of the code may use different names.
 #[must_use]
 pub fn digest(state: &impl Debug) -> u64 {
     let mut sum = Values {
@@ -247,10 +248,10 @@ pub fn digest(state: &impl Debug) -> u64 {
     sum.sum
 }
 
-/// Hash of debug output without names. A name is a word before `:` or ` {`.
+/// Hash of debug output without names. A name is a word that precedes `:` or ` {`.
 struct Values {
     sum: u64,
-    /// Hash before the latest word. This word may be a name.
+    /// Hash without the latest word, because this word may be a name.
     name: Option<u64>,
     /// True if a space has followed the latest word.
     spaced: bool,

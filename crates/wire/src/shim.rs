@@ -1,11 +1,11 @@
 //! Shim: the first 24 bytes of a UDP payload. The header of the signalling follows the shim.
 //!
 //! `docs/reference/wire-format.md` shows the byte diagram. The shim contains the packet kind and the number of the
-//! signalling whose header follows. A router therefore finds this header at a fixed offset. An ACK returns the packet's
-//! header after processing by the receiver.
+//! signalling. A router therefore finds the header of its signalling at a fixed offset. An ACK contains the header of
+//! the acknowledged packet after processing by the receiver.
 //!
-//! An ACK may share a datagram with another packet. The shim of the other packet then comes first and has the `more`
-//! flag. The shim of the ACK comes second.
+//! A datagram may contain an ACK in addition to another packet. The shim of the other packet then comes first and has
+//! the `more` flag. The shim of the ACK follows.
 
 use levelflow_laws::Kind;
 use levelflow_laws::SIGNALLINGS;
@@ -26,7 +26,7 @@ pub const MAX_PREFIX_BYTES: usize = {
 };
 /// Format version.
 pub const VERSION: u8 = 1;
-/// Magic number: "LVF", then the format version.
+/// Magic number: "LVF" and the format version.
 pub const MAGIC: [u8; 4] = [b'L', b'V', b'F', VERSION];
 
 const MARKED: u8 = 1 << 0;
@@ -40,7 +40,7 @@ pub struct Shim {
     pub kind: Kind,
     /// True in an ACK if a queue has marked the acknowledged packet.
     pub marked: bool,
-    /// True if another shim follows the header.
+    /// True if another shim follows later in the datagram.
     pub more: bool,
     /// True if the receiver must not acknowledge the packet.
     pub unacknowledged: bool,
@@ -49,11 +49,11 @@ pub struct Shim {
     pub signalling: u8,
     /// Length of the header that follows, bytes.
     pub header: u8,
-    /// Flow identifier. The sender chooses it at random, so that an off-path host cannot forge ACKs.
+    /// Flow identifier. The sender chooses it at random, so a host that is not on the path cannot forge ACKs.
     pub flow: u32,
-    /// Packet number. In an ACK, this is the number of the acknowledged packet.
+    /// Packet number. In an ACK, the number of the acknowledged packet.
     pub number: u32,
-    /// Send time by the sender's clock, ns. An ACK returns the acknowledged packet's send time plus the ACK delay.
+    /// Send time by the sender's clock, ns. In an ACK, the send time of the acknowledged packet plus the ACK delay.
     pub time: u64,
 }
 

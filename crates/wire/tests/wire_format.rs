@@ -1,4 +1,4 @@
-//! Comparison of the code with the shim diagram in `docs/reference/wire-format.md`.
+//! Comparison of the encoded shim with the diagram in `docs/reference/wire-format.md`.
 
 #![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
 
@@ -42,7 +42,7 @@ fn word(value: u32) -> Vec<u8> {
     value.to_be_bytes().to_vec()
 }
 
-/// Verifies that rows are contiguous and cover the header. Each field must be at the offset given by its row.
+/// Verifies that the rows of a table are contiguous and cover the header. Each field must have the offset of its row.
 fn assert_layout(title: &str, wire: &[u8], fields: &[Field]) {
     let rows = table(title);
     let mut at = 0;

@@ -1,4 +1,4 @@
-//! Worked examples of a hop. Property tests verify that packets are conserved and stay in order.
+//! Worked examples of a hop. A property test verifies that packets are conserved and stay in order.
 
 use proptest::prelude::*;
 
@@ -12,7 +12,7 @@ fn us(us: u64) -> Time {
     Time::ZERO + Duration::from_us(us)
 }
 
-/// Returns settings under which the transmission of 1000 bytes takes 1 ms.
+/// Returns settings with a transmission time of 1 ms for 1000 bytes.
 fn settings() -> Settings {
     Settings {
         rate: Rate::new(8e6),
@@ -62,7 +62,7 @@ fn without_a_rate_packets_only_travel() {
     assert_eq!(drain(&mut hop), [(us(5003), 1), (us(5003), 2)]);
 }
 
-/// A law that reads the backlog once, at a given time.
+/// Law that records the backlog at one given time.
 struct Look(Option<Time>, Backlog);
 
 impl HopLaw<u32> for Look {
@@ -122,7 +122,7 @@ fn a_new_rate_applies_to_the_rest_of_a_packet() {
     for name in 1..=3 {
         hop.handle_input(us(0), Bytes::new(1000), name).unwrap();
     }
-    // Half of the first packet is sent. The other half continues at a quarter of the rate.
+    // Half of the first packet has been transmitted. The remaining half continues at a quarter of the rate.
     hop.set(
         us(500),
         Settings {
@@ -191,7 +191,7 @@ fn losses_are_as_frequent_as_asked_and_the_same_for_the_same_seed() {
         (0..20_000).for_each(|n| hop.handle_input(us(n), Bytes::new(100), ()).unwrap());
         hop.counters().lost
     };
-    // The tolerance is four standard deviations of a binomial: 4 sqrt(20000 0.1 0.9) = 170.
+    // The tolerance is four standard deviations of a binomial distribution: `4 sqrt(20000 0.1 0.9) = 170`.
     assert!(count(1).abs_diff(2000) < 170, "{}", count(1));
     assert_eq!(count(1), count(1));
     assert_ne!(count(1), count(2));
@@ -217,14 +217,15 @@ fn jitter_is_uniform_in_its_range() {
         .map(|&(due, n)| due.since(us(u64::from(n) * 10_000)).as_secs_f64())
         .collect();
     let mean = late.iter().sum::<f64>() / 2000.0;
-    // Uniform jitter of 4 ms has a standard deviation of 1.155 ms. The standard deviation of the mean of 2000 samples
-    // is 26 us.
+    // Uniform jitter of 4 ms has a standard deviation of 1.155 ms. The mean of 2000 samples has a standard deviation of
+    // 26 us.
     assert!((mean - 2e-3).abs() < 1.1e-4, "{mean}");
     assert!(late.iter().all(|&late| (0.0..=4e-3).contains(&late)));
 }
 
 proptest! {
-    /// Packets are conserved, in order and never early, for any arrivals, settings and polling times.
+    /// Packets are conserved and stay in order, and no packet is delivered early. This holds for any arrivals, settings
+    /// and polling times.
     #[test]
     fn packets_are_conserved_and_keep_their_order(
         steps in prop::collection::vec((0u64..3000, 64u64..1500, 0u8..8, 1u64..50), 1..200),

@@ -1,5 +1,5 @@
-//! The two queues of `DualPI2`: L (low latency) and C (classic). Weighted round robin by credit selects the next queue
-//! (RFC 9332, section 2.5.2.1; Linux).
+//! The two queues of `DualPI2`: L (low latency) and C (classic). Weighted round robin with a credit selects the queue
+//! to serve (RFC 9332, section 2.5.2.1; Linux).
 
 use levelflow_laws::aqm::Verdict;
 use levelflow_laws::aqm::dualpi2::{DualPi2, DualPi2Params, Leaving};
@@ -19,7 +19,7 @@ pub struct Dual {
     pi: DualPi2,
     low_latency: List,
     classic: List,
-    /// Credit of C, bytes. If both queues have packets, C is served while its credit is positive.
+    /// Credit of C, bytes. While both queues have packets and the credit is positive, C is served.
     credit: f64,
 }
 
@@ -36,7 +36,7 @@ impl Dual {
         dual
     }
 
-    /// Resets the credit; called when both queues are empty.
+    /// Resets the credit. Called when both queues are empty.
     pub fn rest(&mut self) {
         self.credit = MAX_PACKET_BYTES * (2.0 * self.params.share - 1.0);
     }
@@ -89,7 +89,7 @@ impl Dual {
         }
     }
 
-    /// Updates the controller with the queueing delays of the first packets of L and C.
+    /// Updates the controller with the queueing delays of the first packet in L and of the first packet in C.
     pub fn update<T>(&mut self, pool: &Pool<T>, now: Time) {
         let waits = |list| pool.head(list).map_or(Duration::ZERO, |head| now.since(head.came));
         self.pi

@@ -1,4 +1,5 @@
-//! One queue per flow, under CoDel. Deficit round robin with a list of new queues serves the queues (DRR++, RFC 8290).
+//! One queue per flow, under CoDel. The service order is deficit round robin with a list of new queues (DRR++, RFC
+//! 8290).
 
 use levelflow_laws::aqm::cake::{CakeParams, Isolation, SET_ASSOCIATIVITY};
 use levelflow_laws::aqm::codel::{Codel, CodelParams};
@@ -13,13 +14,13 @@ use super::{FlowKey, Store};
 /// Index that denotes no queue.
 const NONE: u32 = u32::MAX;
 
-/// Deficit units per byte. A deficit has fractions of a byte because the quantum is divided by a number of flows.
+/// Deficit units per byte. A deficit has fractions of a byte, because the quantum is divided by a number of flows.
 const FRACTION: i64 = 1 << 16;
 
-/// Number of entries in each host table.
+/// Number of counters in each host table.
 const HOST_TABLE_SIZE: usize = 1024;
 
-/// List that currently contains a flow queue.
+/// List that contains a flow queue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     /// Idle queue, in no list.
@@ -32,12 +33,12 @@ enum Place {
 struct FlowQueue {
     packets: List,
     codel: Codel,
-    /// Number of bytes that the queue may still send in its turn, in units of 1/[`FRACTION`] byte.
+    /// Number of bytes that the queue may send before the next queue is served, in units of `1/FRACTION` byte.
     deficit: i64,
     place: Place,
-    /// Index of the next queue in the list.
+    /// Index of the next queue in the same list.
     next: u32,
-    /// Flow of the packet that activated the queue; valid while the queue is in a list.
+    /// Flow whose packet activated the queue. Valid while the queue is in a list.
     flow: u32,
     hosts: [u16; 2],
 }
@@ -81,11 +82,11 @@ pub struct Flows {
     salt: u64,
     quantum: i64,
     codel: CodelParams,
-    /// Limit on packets dropped in one batch.
+    /// Largest number of packets dropped at once.
     batch: u32,
-    /// Associativity: number of queues in a flow's set.
+    /// Number of queues in each set of queues. A hash assigns each flow to one set.
     ways: u32,
-    /// Number of active queues of each source host and of each destination host; empty without fairness between hosts.
+    /// Number of active queues of each source host and of each destination host. Empty if hosts are not isolated.
     hosts: [Vec<u16>; 2],
 }
 
@@ -95,8 +96,9 @@ impl Flows {
         Self::new(params.queues, params.quantum, params.codel, params.batch, salt)
     }
 
-    /// Creates the queues of the CAKE-like shaper. As in `sch_cake`, the quantum is the number of bytes sent in one
-    /// second at the shaper's rate, divided by 4096.
+    /// Creates the queues of the CAKE-like shaper. As in `sch_cake`, the quantum is `rate/4096` in bytes, where `rate`
+    /// is that of the shaper in bytes per second. It is at least 300 and at most 1514 bytes. Without a rate, it is 1514
+    /// bytes.
     pub fn cake(params: &CakeParams, salt: u64) -> Self {
         let at_rate = if params.rate > Rate::ZERO {
             (params.rate.bps() / 8.0 / 4096.0).clamp(300.0, 1514.0)
@@ -173,10 +175,10 @@ impl Flows {
         }
     }
 
-    /// Returns the queue of a flow. If a set has one queue (`ways` is 1), the hash selects the queue. If a set has
-    /// several queues, the search has three steps:
+    /// Returns the index of the queue for a flow. If each set has one queue (`ways` is 1), the hash selects the queue.
+    /// Otherwise, the search has three steps:
     ///
-    /// 1. The active queue of the flow in its set.
+    /// 1. The active queue of this flow in its set.
     /// 2. An idle queue of the set.
     /// 3. A queue of the set selected by the hash.
     fn find(&self, class: &FlowKey) -> u32 {
@@ -199,9 +201,8 @@ impl Flows {
         }
     }
 
-    /// Returns the quantum of a queue. The quantum is divided by the number of active queues of the source host or of
-    /// the
-    /// destination host. The larger of these two numbers applies.
+    /// Returns the quantum of a queue. The quantum is divided by the number of active queues of a host. This host is
+    /// the source or the destination, whichever has more active queues.
     fn quantum_of(&self, index: u32) -> i64 {
         let places = self.queues[index as usize].hosts;
         let busy = self
@@ -237,7 +238,7 @@ impl Flows {
         }
     }
 
-    /// Moves the served queue to the end of the list of old queues.
+    /// Moves the queue in service to the end of the list of old queues.
     fn becomes_last(&mut self, was_new: bool) {
         let list = if was_new { &mut self.new } else { &mut self.old };
         let index = list.first;
@@ -246,7 +247,7 @@ impl Flows {
         self.old.push(&mut self.queues, index);
     }
 
-    /// Removes the served queue from its list. The queue is empty.
+    /// Removes the queue in service from its list. The queue is empty.
     fn leaves(&mut self, was_new: bool) {
         let list = if was_new { &mut self.new } else { &mut self.old };
         let index = list.first;
@@ -256,7 +257,8 @@ impl Flows {
         self.count_hosts(index, -1);
     }
 
-    /// Removes and returns the first packet that CoDel does not drop, and true if it must be marked.
+    /// Removes packets from the queue until CoDel does not drop one. Returns this packet, and true if it must be
+    /// marked.
     fn take<T>(&mut self, index: u32, store: &mut Store<T>, now: Time) -> Option<(Queued<T>, bool)> {
         let queue = &mut self.queues[index as usize];
         loop {
@@ -276,7 +278,7 @@ impl Flows {
         }
     }
 
-    /// Evicts packets from the head of the longest queue: half of its bytes, but at most `batch` packets.
+    /// Evicts packets from the head of the longest queue. Evicts half of its bytes, but at most `batch` packets.
     pub fn shed<T>(&mut self, store: &mut Store<T>) {
         let fattest = self.queues.iter_mut().reduce(|most, queue| {
             if queue.packets.bytes > most.packets.bytes {
@@ -300,7 +302,8 @@ impl Flows {
     }
 }
 
-/// Mixes salt and number so that every input bit affects every output bit. This is the finaliser of `SplitMix64`.
+/// Returns a hash of `salt` and `number`. Every input bit affects every output bit. This is the finaliser of
+/// `SplitMix64`.
 fn mix(salt: u64, number: u32) -> u64 {
     let mut z = salt.wrapping_add(u64::from(number).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

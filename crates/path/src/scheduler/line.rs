@@ -11,16 +11,16 @@ struct Service<T> {
     queued: Queued<T>,
     marked: bool,
     waited: Duration,
-    /// End of the transmission; `NEVER` while the link is down.
+    /// End of the transmission. `NEVER` while the link is down.
     done: Time,
     /// Remaining bytes of the packet when the link went down.
     stalled: Option<f64>,
 }
 
-/// A scheduler and its transmitter. When a packet departs, the scheduler selects the next packet.
+/// A scheduler and its transmitter. When a transmission ends, the scheduler selects the next packet.
 ///
-/// Callers poll all output up to now before they add a packet. At a rate of zero, the link is down and packets stay
-/// queued.
+/// Callers poll all packets that have departed by now before they add a packet. A rate of zero means that the link is
+/// down. Packets then stay queued.
 #[derive(Debug)]
 pub struct Scheduled<T> {
     scheduler: Scheduler<T>,
@@ -29,12 +29,12 @@ pub struct Scheduled<T> {
     service: Option<Service<T>>,
     /// Time at which the shaper releases the next packet.
     opens: Option<Time>,
-    /// End of the current interval of the scheduler.
+    /// End of the scheduler's current control interval.
     update: Option<Time>,
 }
 
 impl<T> Scheduled<T> {
-    /// Creates an idle transmitter. Without a rate, transmission takes no time.
+    /// Creates an idle transmitter. If `rate` is `None`, transmission takes no time.
     #[must_use]
     pub fn new(scheduler: Scheduler<T>, rate: Option<Rate>, limit: Buffer) -> Self {
         Self {
@@ -47,8 +47,8 @@ impl<T> Scheduled<T> {
         }
     }
 
-    /// Queues a packet. The scheduler may drop this packet or evict other packets; see
-    /// [`poll_dropped`](Self::poll_dropped).
+    /// Adds a packet to the queue. The scheduler may drop this packet or evict other packets, which
+    /// [`poll_dropped`](Self::poll_dropped) returns.
     ///
     /// # Errors
     /// Returns the packet if it does not fit into the queue.
@@ -87,7 +87,7 @@ impl<T> Scheduled<T> {
         self.scheduler.classes()
     }
 
-    /// Returns a packet that the scheduler has dropped, and its size.
+    /// Removes and returns a packet that the scheduler has dropped, with its size.
     pub fn poll_dropped(&mut self) -> Option<(Bytes, T)> {
         let queued = self.scheduler.poll_dropped()?;
         Some((Bytes::new(queued.size.into()), queued.packet))
@@ -108,7 +108,8 @@ impl<T> Scheduled<T> {
             .min()
     }
 
-    /// Returns the next packet that has departed by now, and true if it must be marked.
+    /// Removes and returns the next packet if its transmission has ended by now. Also returns true if the packet must
+    /// be marked.
     pub fn poll_output(&mut self, now: Time) -> Option<(Departure<T>, bool)> {
         loop {
             let done = self.service.as_ref().map_or(Time::NEVER, |service| service.done);
@@ -221,7 +222,7 @@ impl<T> Scheduled<T> {
         Bytes::new(self.service.as_ref().map_or(0, |service| service.queued.size.into()))
     }
 
-    /// Returns the transmission time, rounded to the nearest picosecond as in the simulator.
+    /// Returns the transmission time, rounded to the nearest picosecond. The simulator rounds in the same way.
     fn transmission(&self, bytes: f64) -> Duration {
         Duration::from_ps((bytes * pace(self.rate) + 0.5) as u64)
     }

@@ -1,8 +1,9 @@
-//! Packet schedulers: FQ-CoDel, DualPI2 and the CAKE-like shaper. Each serves several queues with one transmitter.
+//! Packet schedulers: FQ-CoDel, DualPI2 and the CAKE-like shaper. Each scheduler serves several queues with one
+//! transmitter.
 //!
-//! A [`Scheduler`] has no clock: time is an argument, and random numbers are drawn from the stream passed to its
-//! constructor. The constructor allocates all memory. The simulator's links and [`Hop`](crate::Hop) use schedulers.
-//! Packets of type `T` carry a [`FlowKey`], the header fields that queues read.
+//! A [`Scheduler`] has no clock. Callers pass the time to each method. Random numbers are drawn from the stream passed
+//! to the constructor. The constructor allocates all memory. The simulator's links and [`Hop`](crate::Hop) use
+//! schedulers. Each packet of type `T` has a [`FlowKey`], which contains the header fields that queues read.
 
 mod dual;
 mod flows;
@@ -37,8 +38,8 @@ pub enum Ecn {
 }
 
 impl Ecn {
-    /// Returns the `DualPI2` queue of a packet (RFC 9332, section 2.3): 0 (low latency) for ECT(1) and CE, 1 (classic)
-    /// for other packets.
+    /// Returns the index of the packet's `DualPI2` queue (RFC 9332, section 2.3). ECT(1) and CE packets have index 0
+    /// (low latency). Other packets have index 1 (classic).
     #[must_use]
     pub fn latency_class(self) -> usize {
         match self {
@@ -54,7 +55,7 @@ impl Ecn {
     }
 }
 
-/// Service classes of a scheduler. Queueing delays are recorded per class.
+/// Service classes of a scheduler. Queueing delays are recorded for each class.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Classes {
     /// A single queue.
@@ -68,7 +69,7 @@ pub enum Classes {
 
 impl Classes {
     /// Returns the name of the service class `index`. `entry` returns the name of a flow entry of the scenario. With
-    /// flow queues, the data of entry `i` has index `2 i`, and the ACKs of the entry have index `2 i + 1`.
+    /// flow queues, data of flow entry `i` has class `2 i`, and ACKs have class `2 i + 1`.
     pub fn name<'a>(self, index: usize, entry: impl Fn(usize) -> &'a str) -> String {
         match (self, index % 2) {
             (Self::Flows, 0) => entry(index / 2).to_owned(),
@@ -82,7 +83,7 @@ impl Classes {
 /// Header fields of a packet that queues read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FlowKey {
-    /// Identifier of the flow, different in each direction.
+    /// Identifier of the flow. The two directions of a flow have different identifiers.
     pub flow: u32,
     /// Source host identifier.
     pub source: u32,
@@ -97,13 +98,13 @@ pub struct FlowKey {
 pub enum Next<T> {
     /// Send this packet. The flag is true if the packet must be marked.
     Packet(Queued<T>, bool),
-    /// Wait until this time: the shaper delays all packets.
+    /// Wait until this time, because the shaper delays all packets.
     Shut(Time),
     /// No packet is queued.
     Nothing,
 }
 
-/// Number and bytes of queued packets. Dropped packets that the caller has not yet collected are not included.
+/// Number of packets and bytes that are queued. Dropped packets that the caller has not yet collected are not included.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Waiting {
     packets: u32,
@@ -128,7 +129,7 @@ struct Store<T> {
     pool: Pool<T>,
     waiting: Waiting,
     dropped: List,
-    /// Size of the packet in service, bytes; zero if the owner of the scheduler does not report it.
+    /// Size of the packet in service, bytes. Zero if the owner of the scheduler does not report it.
     in_service: u32,
     /// True if ECN-capable packets are marked instead of dropped.
     ecn: bool,
@@ -162,12 +163,12 @@ enum Discipline {
     Single(Box<Single>),
 }
 
-/// Gate of a shaper.
+/// Shaper. It lets a packet pass only while its gate is open.
 #[derive(Debug)]
 struct Gate {
     /// Transmission time per byte, ps.
     pace: f64,
-    /// Time at which the gate opens.
+    /// Time at which the gate opens for the next packet.
     opens: Time,
 }
 
@@ -184,7 +185,7 @@ pub struct Scheduler<T> {
     stream: Stream,
 }
 
-/// Limit on packets in a single queue. A [`Hop`](crate::Hop) allocates memory for this number of packets.
+/// Limit on the packets in a single queue. A [`Hop`](crate::Hop) allocates memory for up to this number of packets.
 const MAX_QUEUED_PACKETS: u32 = 100_000;
 /// Smallest packet on a real link, bytes.
 const MIN_PACKET_BYTES: u64 = 60;
@@ -211,8 +212,8 @@ impl<T> Scheduler<T> {
         Some(Self::with(params, discipline, (limit, memory), rate, stream))
     }
 
-    /// Creates an empty scheduler for any discipline, line rate and queue limit `room`. Returns `None` for drop-tail,
-    /// which is implemented by [`Fifo`](crate::Fifo).
+    /// Creates an empty scheduler for any discipline. `room` is the queue limit. Returns `None` for drop-tail, which is
+    /// implemented by [`Fifo`](crate::Fifo).
     #[must_use]
     pub fn of(params: &AnyQueueParams, capacity: Rate, room: Buffer, stream: Stream) -> Option<Self> {
         if params.schedules() {
@@ -238,7 +239,7 @@ impl<T> Scheduler<T> {
     ) -> Self {
         Self {
             store: Store {
-                // The additional slot is for an arriving packet, which is enqueued before another packet is evicted.
+                // The additional slot is for an arriving packet. It is enqueued before another packet is evicted.
                 pool: Pool::new(limit + 1),
                 waiting: Waiting::default(),
                 dropped: List::EMPTY,
@@ -292,12 +293,12 @@ impl<T> Scheduler<T> {
         self.overflow
     }
 
-    /// Returns a dropped packet for the caller to discard.
+    /// Removes and returns a dropped packet. The caller discards the packet.
     pub fn poll_dropped(&mut self) -> Option<Queued<T>> {
         self.store.pool.pop(&mut self.store.dropped)
     }
 
-    /// Removes and returns the next packet for an idle transmitter. The discipline may drop earlier packets.
+    /// Removes and returns the next packet for an idle transmitter. The discipline may drop packets before this packet.
     pub fn dequeue(&mut self, now: Time) -> Next<T> {
         if self.store.waiting.packets == 0 {
             if let Discipline::Dual(dual) = &mut self.discipline {
@@ -329,7 +330,7 @@ impl<T> Scheduler<T> {
         self.interval
     }
 
-    /// Ends a control interval of the discipline.
+    /// Ends the discipline's control interval.
     pub fn handle_interval(&mut self, now: Time) {
         match &mut self.discipline {
             Discipline::Dual(dual) => dual.update(&self.store.pool, now),
@@ -365,7 +366,7 @@ impl<T> Scheduler<T> {
         }
     }
 
-    /// Sets the size of the packet in service, bytes; zero if no packet is in service.
+    /// Sets the size of the packet in service, bytes. Zero means that no packet is in service.
     fn set_in_service(&mut self, size: u32) {
         self.store.in_service = size;
     }

@@ -1,4 +1,4 @@
-//! Memory for the packets of several queues, allocated once.
+//! Memory for the packets of several queues, allocated at the start.
 
 use levelflow_units::Time;
 

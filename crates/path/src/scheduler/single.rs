@@ -15,7 +15,7 @@ pub struct Single {
     law: AnyQueue,
     params: AnyQueueParams,
     packets: List,
-    /// Start of the current control interval. `dropped` is the number of bytes dropped in this interval.
+    /// Start of the current control interval.
     since: Time,
     dropped: u64,
 }

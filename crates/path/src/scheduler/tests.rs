@@ -9,7 +9,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Returns the parameters of a discipline: `changes`, in base units, and the defaults of all other parameters.
+/// Returns the parameters of a discipline. `changes` are in base units. All other parameters have their defaults.
 fn params(name: &str, changes: &[(&str, f64)]) -> AnyQueueParams {
     let info = levelflow_laws::aqm::QUEUES.iter().find(|q| q.name == name).unwrap();
     assert!(
@@ -61,8 +61,8 @@ fn take(scheduler: &mut Scheduler<u32>, now: Time) -> Option<(Queued<u32>, bool)
 const PATIENT: (&str, f64) = ("target", 100.0);
 
 proptest! {
-    /// Verifies fairness between backlogged flows. The numbers of bytes sent by two flows differ by at most one quantum
-    /// and two maximum-size packets (Shreedhar and Varghese 1995, theorem 2).
+    /// Verifies that backlogged flows get equal shares. The numbers of bytes sent by two flows differ by at most one
+    /// quantum and two maximum-size packets (Shreedhar and Varghese 1995, theorem 2).
     #[test]
     fn flows_that_wait_send_the_same_within_a_quantum(
         sizes in list(list(60_u32..1514, 300), 2..6), quantum in 300.0..3000.0_f64, name in prop::sample::select(vec!["fq_codel", "cake"]),
@@ -125,7 +125,7 @@ proptest! {
         prop_assert_eq!(queues.memory_held(), held, "memory is allocated once");
     }
 
-    /// FQ-CoDel with one flow is equivalent to a single CoDel queue, packet by packet.
+    /// FQ-CoDel with one flow treats every packet as a single CoDel queue does.
     #[test]
     fn one_flow_is_under_codel(steps in list((0_u64..30_000, 60_u64..1514, any::<bool>()), 1..600), ecn in any::<bool>()) {
         let changes = [("ecn", f64::from(u8::from(ecn))), ("interval", 0.03)];
@@ -161,8 +161,8 @@ proptest! {
         }
     }
 
-    /// A shaper never sends more than its rate allows plus one packet. While packets are queued, it sends at least the
-    /// amount that its rate allows minus two packets.
+    /// A shaper sends at most the bytes that its rate allows, plus one packet. While packets are queued, it sends at
+    /// least the bytes that its rate allows, minus two packets.
     #[test]
     fn a_shaper_lets_its_rate_pass(sizes in list(60_u64..1514, 20..200), mbps in 1_u32..50) {
         let rate = f64::from(mbps) * 1e6;
@@ -181,14 +181,14 @@ proptest! {
         }
     }
 
-    /// Two hosts send the same number of bytes, whether they are sources or destinations. Their numbers of flows have
-    /// no effect.
+    /// Two hosts send the same number of bytes if hosts are isolated. The hosts may be sources or destinations. The
+    /// number of flows of each host has no effect.
     #[test]
     fn hosts_get_the_same_whatever_flows_they_have(many in 2_u32..12, sources in any::<bool>(), triple in any::<bool>()) {
         let isolation = if triple { 3.0 } else if sources { 1.0 } else { 2.0 };
         let mut queues = scheduler("cake", &[PATIENT, ("queues", 64.0), ("memory", 1e9), ("isolation", isolation)]);
         // Flow 0 belongs to the first host. All other flows belong to the second host. With triple isolation, each flow
-        // has its own host at the opposite end.
+        // has a different host at its other end.
         let class = |i: u32| {
             let (shared, own) = (u32::from(i > 0), if triple { 100 + i } else { 7 });
             let (source, destination) = if sources { (shared, own) } else { (own, shared) };
@@ -207,8 +207,8 @@ proptest! {
         prop_assert!((spread - 1.0).abs() < 0.03, "{sent:?}");
     }
 
-    /// Two backlogged queues: C sends its configured fraction of the bytes, to within three packets. L sends the other
-    /// bytes.
+    /// C sends its configured fraction of the bytes while both queues are backlogged. The tolerance is three packets. L
+    /// sends the other bytes.
     #[test]
     fn classic_gets_its_share_beside_low_latency(share in 0.02..0.98_f64, sizes in list(60_u32..1514, 400)) {
         let mut queues = scheduler("dualpi2", &[("share", share), ("step", 100.0)]);
@@ -242,7 +242,7 @@ fn a_sparse_flow_waits_for_the_packet_in_service_only() {
                 }
             }
             while line.poll_dropped().is_some() {}
-            // A packet of 1500 bytes takes 1 ms, so the bulk flow sends at twice the line rate.
+            // The transmission of 1500 bytes takes 1 ms, so the bulk flow sends at twice the line rate.
             for _ in 0..2 {
                 line.handle_input(us(1000 * ms), Bytes::new(1500), flow(0), 0).unwrap();
             }
@@ -254,7 +254,7 @@ fn a_sparse_flow_waits_for_the_packet_in_service_only() {
     }
 }
 
-/// RFC 8290, section 4.1: the queue with the most bytes loses half of its bytes, but at most 64 packets.
+/// RFC 8290, section 4.1: half of the bytes in the longest queue are dropped, but at most 64 packets.
 #[test]
 fn overload_drops_half_of_the_longest_queue_or_a_batch() {
     let lost = |bulk: u32| {
@@ -273,7 +273,7 @@ fn overload_drops_half_of_the_longest_queue_or_a_batch() {
     assert_eq!((lost(20), lost(100), lost(300)), (10, 50, 64));
 }
 
-/// Eight flows in the same hash set have one queue each.
+/// Eight flows in the same set of queues have one queue each.
 #[test]
 fn a_set_has_room_for_eight_flows() {
     let mut queues = scheduler("cake", &[("queues", 8.0)]);
@@ -283,7 +283,7 @@ fn a_set_has_room_for_eight_flows() {
     assert_eq!(queues.signal(), 8.0);
 }
 
-/// ECT(1) and CE packets are enqueued in L, and L is served first. L is marked above the step threshold.
+/// ECT(1) and CE packets are enqueued in L, which is served first. L is marked above the step threshold.
 #[test]
 fn packets_with_ect1_have_priority_and_are_marked_above_the_step() {
     let mut queues = scheduler("dualpi2", &[]);
@@ -298,7 +298,7 @@ fn packets_with_ect1_have_priority_and_are_marked_above_the_step() {
     assert_eq!(left(), None);
 }
 
-/// The packet in service continues at the new rate. It stays in service while the link is down.
+/// The packet in service continues at the new rate. It stays in service during an outage.
 #[test]
 fn a_line_changes_its_rate() {
     let mut line = Scheduled::new(scheduler("fq_codel", &[]), Rate::new(8e6), Buffer::Unlimited);

@@ -1,4 +1,4 @@
-//! Encoding of log records. The decoder accepts only records that an encoder can have written.
+//! Encoding of log records. The decoder accepts only records that the encoder can produce.
 
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
@@ -10,11 +10,11 @@ use levelflow_laws::{
     PortView, Restart, SIGNALLINGS, SignallingInfo,
 };
 
-/// Largest accepted time or duration, 53 days. Laws can add several such times without overflow.
+/// Largest accepted time or duration, 53 days. Laws can add several such values without overflow.
 const LONGEST_PS: u64 = 1 << 62;
-/// Largest accepted size or backlog. Laws can add many such sizes without overflow.
+/// Largest accepted size or backlog. Laws can add many such values without overflow.
 const MOST_BYTES: u64 = 1 << 48;
-/// Length byte that denotes a missing header.
+/// Value of the length byte if there is no header.
 const NO_HEADER: u8 = 0xff;
 /// Bits of the flags byte of a [`Feedback`].
 const MARKED: u8 = 1;
@@ -162,7 +162,7 @@ impl Coded<'_> for Kind {
     }
 }
 
-/// Encodes the length in one byte, then the bytes.
+/// Encodes the length in one byte, followed by the bytes.
 impl<'a> Coded<'a> for &'a [u8] {
     fn put(&self, out: &mut Out<'_>) {
         assert!(self.len() <= 64, "a header has {} bytes", self.len());
@@ -178,7 +178,7 @@ impl<'a> Coded<'a> for &'a [u8] {
     }
 }
 
-/// Encodes two headers of equal length.
+/// Encodes two headers. Both have the same length.
 impl<'a> Coded<'a> for Stamped<'a> {
     fn put(&self, out: &mut Out<'_>) {
         let (before, after) = (self.before, self.after);
@@ -261,8 +261,8 @@ impl<'a> Coded<'a> for Feedback<&'a [u8]> {
     }
 }
 
-/// The decoder assigns defaults to parameters that are missing in the log. An older version of the law did not have
-/// them.
+/// The decoder uses defaults for parameters that are missing in the log. An older version of the law may not have had
+/// these parameters.
 impl Coded<'_> for Start {
     fn put(&self, out: &mut Out<'_>) {
         self.role.put(out);
@@ -376,7 +376,7 @@ impl Coded<'_> for Role {
     }
 }
 
-/// Defines the number of each record type, and its fields in the order of encoding.
+/// Defines the number and the fields of each record type. Fields are encoded in this order.
 macro_rules! records {
     ($($tag:literal => $name:ident { $($field:tt $(as $own:ident)?),+ })+) => {
         impl<'a> Record<'a> {

@@ -17,7 +17,7 @@ pub trait Sink {
     fn write(&mut self, record: &[u8]);
 }
 
-/// Writer of the log records of one instance.
+/// Writer of the log records of one sender, router or receiver.
 #[derive(Debug)]
 pub struct Log<S: Sink> {
     sink: S,
@@ -27,8 +27,9 @@ pub struct Log<S: Sink> {
 }
 
 impl<S: Sink> Log<S> {
-    /// Writes the start record of an instance. `instance` must be unique in the log. The log contains a digest of the
-    /// state at the end. If `every` is not 0, the log also contains a digest after every `every` control intervals or
+    /// Writes the first record of an instance. `instance` must be unique in the log. The log contains a digest of the
+    /// state at the end. If `every` is above 0, the log also contains a digest after each group of `every` control
+    /// intervals or ACKs. A digest takes a few microseconds.
     /// ACKs. A digest takes a few microseconds.
     #[must_use]
     pub fn start(sink: S, instance: u32, start: &Start, every: u32) -> Self {
@@ -91,7 +92,7 @@ pub struct Logged<L: Debug, S: Sink> {
 }
 
 impl<L: Debug, S: Sink> Logged<L, S> {
-    /// Adds a log to a law in its initial state. The log must have been started with the parameters of the law.
+    /// Adds a log to a law in its initial state. The parameters in the log must be those of the law.
     pub fn with_log(law: L, log: Option<Log<S>>) -> Self {
         Self { law, log }
     }
@@ -123,7 +124,7 @@ impl<L: Debug, S: Sink> Drop for Logged<L, S> {
 /// Sender with an optional log of its inputs. Dereferences to its [`AnySender`].
 pub type LoggedSender<S> = Logged<AnySender, S>;
 
-/// Calls the law, and logs the inputs of the methods that change its state.
+/// Calls the law. Logs the inputs of methods that change the state of the law.
 impl<S: Sink> SenderLaw for Logged<AnySender, S> {
     type Params = AnyParams;
     type Header = AnyHeader;

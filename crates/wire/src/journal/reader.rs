@@ -36,12 +36,12 @@ impl<'a> Reader<'a> {
         self.at
     }
 
-    /// Returns the next record and the number of its instance; `None` at the end of the log. After an error, the
-    /// position is the start of the invalid record.
+    /// Returns the next record and the number of its instance. Returns `None` at the end of the log. After an error,
+    /// the position of the reader is the start of the invalid record.
     ///
     /// # Errors
-    /// Returns [`DecodeError::Short`] if the log ends within the record, and [`DecodeError::Field`] if no writer can
-    /// have created the record.
+    /// Returns [`DecodeError::Short`] if the log ends within the record. Returns [`DecodeError::Field`] if the record
+    /// is invalid.
     pub fn next_record(&mut self) -> Result<Option<(u32, Record<'a>)>, DecodeError> {
         if self.at == self.bytes.len() {
             return Ok(None);
