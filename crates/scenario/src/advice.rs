@@ -10,14 +10,14 @@ use crate::network::{FlowSpec, LinkSpec};
 use crate::resolve::Resolved;
 use crate::traffic::{Arrivals, Dist};
 
-/// Offered load above which a link is overloaded; a billionth allows for rounding.
+/// Offered load above which a link is overloaded. The additional 1e-9 allows for rounding.
 const MAX_LOAD: f64 = 1.0 + 1e-9;
 
 /// Queue disciplines that draw a random number for each packet.
 const RANDOM_QUEUES: [&str; 3] = ["red", "rem", "pi"];
 
 impl Resolved {
-    /// Returns one line for each part of the scenario that is valid but probably unintended.
+    /// Returns one line for each detail of the scenario that is valid but probably unintended.
     #[must_use]
     pub fn warnings(&self) -> Vec<String> {
         if self.network.flows.is_empty() {
@@ -91,7 +91,7 @@ impl Resolved {
     }
 
     /// Returns a warning about an unlimited buffer at the bottleneck of a loss-based law. Without drops, the law never
-    /// backs off.
+    /// reduces its rate.
     fn unlimited(&self) -> Option<String> {
         let links = &self.network.links;
         let slowest = |flow: &FlowSpec<Any>| {
@@ -103,7 +103,7 @@ impl Resolved {
                 .copied()
                 .min_by(|a, b| rate(a).total_cmp(&rate(b)))
         };
-        // A transfer of at most two bandwidth-delay products fits into the path and the queue that slow start builds.
+        // A transfer of at most two bandwidth-delay products fits into the path and the queue that slow start causes.
         let outgrows = |flow: &FlowSpec<Any>| {
             let room = slowest(flow).zip(self.round_trip(flow));
             let bytes = room.map(|(l, rtt)| {
@@ -155,7 +155,7 @@ impl Resolved {
     }
 }
 
-/// Returns the end of a warning: the number of other links to which the warning also applies.
+/// Returns the end of a warning: the number of other links for which the warning also holds.
 fn alike(others: usize) -> String {
     match others {
         0 => String::new(),
@@ -164,7 +164,7 @@ fn alike(others: usize) -> String {
     }
 }
 
-/// Formats a fraction as a percentage, with enough decimals to differ from 100 %.
+/// Formats a fraction as a percentage. The number of decimals is large enough that the text differs from 100 %.
 fn percent(share: f64) -> String {
     let decimals = (0..9).find(|&decimals| format!("{:.decimals$}", 100.0 * share).parse() != Ok(100.0));
     format!("{:.*} %", decimals.unwrap_or(9), 100.0 * share)

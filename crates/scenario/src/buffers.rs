@@ -1,4 +1,4 @@
-//! Buffer sizes: a fixed size, a published rule applied to the flows on the link, or a buffer-sizing algorithm.
+//! Buffer sizes: a fixed size, a published rule that is applied to the flows on the link, or a buffer-sizing algorithm.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -18,11 +18,12 @@ use crate::quantity::{BufferSize, Size};
 use crate::record::ParameterTables;
 use crate::rules::{RULES, Rule, by_rule};
 
-/// Flow entry that crosses a link, and its longest base round-trip time in seconds; `None` if this time is unbounded.
+/// Flow entry that crosses a link, and its longest base round-trip time, s. The time is `None` if it is unbounded.
 pub type Crossing<'a> = (&'a FlowSpec<Any>, Option<f64>);
 
 impl Scenario {
-    /// Computes the size of every buffer. Bandwidth-delay products and rules need the flows' round-trip times.
+    /// Computes the size of every buffer. Bandwidth-delay products and sizing rules need the round-trip times of the
+    /// flows.
     pub(crate) fn size_buffers(&self, links: &mut [LinkSpec<Any>], flows: &[FlowSpec<Any>]) -> Fallible<()> {
         let longest: Vec<Option<f64>> = flows.iter().map(|f| longest_rtt(f, links)).collect();
         let mut crossing: Vec<Vec<Crossing<'_>>> = vec![Vec::new(); links.len()];
@@ -63,8 +64,8 @@ impl Scenario {
     }
 }
 
-/// Returns a buffer of a fixed size. Bandwidth-delay products use the longest round-trip time of the flows that cross
-/// the link. If no flow crosses the link, they use the longest round-trip time of all flows.
+/// Returns a buffer of a fixed size. A bandwidth-delay product uses the longest round-trip time of the flows that cross
+/// the link. If no flow crosses the link, it uses the longest round-trip time of all flows.
 fn fixed(
     place: &Place,
     size: BufferSize,
@@ -109,13 +110,13 @@ fn check_capacity(place: &Place, buffer: Buffer, largest: Option<Bytes>) -> Fall
     Ok(())
 }
 
-/// Contents of a buffer table: a sizing rule with its parameter values, or a buffer-sizing algorithm.
+/// Contents of a buffer table: a sizing rule and its parameter values, or a buffer-sizing algorithm.
 pub enum Sized {
     Rule(&'static Rule, Vec<f64>),
     Algorithm(AnyBufferParams),
 }
 
-/// Reads a buffer table, which names one sizing rule or one buffer-sizing algorithm.
+/// Reads a buffer table. The table names one sizing rule or one buffer-sizing algorithm.
 pub fn read_sized(place: &Place, tables: &BTreeMap<String, BTreeMap<String, Value>>) -> Fallible<Sized> {
     let (name, table, rows) = named(place, tables)?;
     let values = read_table(Profile::default(), &place.key(name), rows, &[table])?;
@@ -126,10 +127,10 @@ pub fn read_sized(place: &Place, tables: &BTreeMap<String, BTreeMap<String, Valu
     Ok(Sized::Algorithm(params))
 }
 
-/// Returns the parameters of a buffer-sizing algorithm. Parameters that the table omits have their defaults.
+/// Returns the parameters of a buffer-sizing algorithm. Missing parameters have their defaults.
 ///
 /// # Errors
-/// When the algorithm or a parameter is unknown, or a value is not allowed.
+/// Returns an error if the algorithm or a parameter is unknown, or if a value is not allowed.
 pub fn buffer_algorithm_named(name: &str, table: &BTreeMap<String, Value>) -> Fallible<AnyBufferParams> {
     let place = Place::from("buffer");
     match read_sized(&place, &BTreeMap::from([(name.to_owned(), table.clone())]))? {
@@ -159,7 +160,7 @@ fn named<'a>(place: &Place, tables: &'a BTreeMap<String, BTreeMap<String, Value>
     }
 }
 
-/// Returns a buffer table in the notation of scenarios, with all defaults filled in.
+/// Returns a buffer table in the notation of scenarios. The table includes parameters with default values.
 pub fn sized_in_force(choice: &BufferChoice) -> Option<ParameterTables> {
     let BufferChoice::Tables(tables) = choice else {
         return None;
@@ -169,7 +170,7 @@ pub fn sized_in_force(choice: &BufferChoice) -> Option<ParameterTables> {
     Some(BTreeMap::from([(name, shown(rows, &values))]))
 }
 
-/// Returns the longest base round-trip time of an entry's flows, in seconds; `None` if this time is unbounded.
+/// Returns the longest base round-trip time of an entry's flows, s. Returns `None` if this time is unbounded.
 fn longest_rtt(flow: &FlowSpec<Any>, links: &[LinkSpec<Any>]) -> Option<f64> {
     match &flow.rtt {
         None => {

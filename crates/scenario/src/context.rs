@@ -1,4 +1,4 @@
-//! Helpers for all steps from a scenario to a network.
+//! Helpers for the conversion of a scenario to a network.
 
 use levelflow_laws::{Any, AnyRouter, AnyRouterParams, PortInfo, Protocol, RouterLaw};
 use levelflow_units::{Bytes, Duration, Rate};
@@ -7,13 +7,13 @@ use crate::error::{Place, Problem, ScenarioError};
 use crate::format::Link;
 use crate::network::{FlowSpec, LONGEST_DELAY, LinkSpec, MAX_CAPACITY_BPS, MIN_CAPACITY_BPS, RouteSpec};
 
-/// Value, or the mistakes in a scenario.
+/// A value, or the mistakes in a scenario.
 pub type Fallible<T> = Result<T, ScenarioError>;
 
 /// Maximum size of an IP packet, in bytes.
 pub const LARGEST_PACKET: u64 = 65_535;
 
-/// Name of a link in error messages: `link 1 (R1->R2)`.
+/// Returns the name of a link in error messages, for example `link 1 (R1->R2)`.
 pub fn link_place(i: usize, link: &Link) -> Place {
     match &link.name {
         Some(name) => Place::entry("link", i, name),
@@ -21,24 +21,24 @@ pub fn link_place(i: usize, link: &Link) -> Place {
     }
 }
 
-/// Checks that a link or an application can have this rate.
+/// Checks that this rate is allowed for links and applications.
 pub fn check_rate(rate: Rate) -> Result<(), Problem> {
     let [low, high] = [MIN_CAPACITY_BPS, MAX_CAPACITY_BPS].map(Rate::clamped);
     Problem::check(&rate, &(low..=high))
 }
 
-/// Checks that a wire can have this delay.
+/// Checks that this delay is allowed for wires.
 pub fn check_delay(delay: Duration) -> Result<(), Problem> {
     Problem::check(&delay, &(Duration::ZERO..=LONGEST_DELAY))
 }
 
-/// Creates a router for a link of this capacity.
+/// Creates a router for a link with this capacity.
 pub fn router(capacity: Rate, params: &AnyRouterParams) -> AnyRouter {
     AnyRouter::new(params, &PortInfo { id: 1, capacity })
 }
 
-/// Returns the target rate of a link at a capacity: the lowest target of its routers, or the service rate if that is
-/// lower.
+/// Returns the target rate of a link with this capacity. This is the lowest target rate of its routers, or the service
+/// rate if that is lower.
 pub fn target(link: &LinkSpec<Any>, capacity: Rate) -> Rate {
     let targets = link.routers.iter().map(|params| router(capacity, params).target());
     targets.fold(
@@ -47,14 +47,14 @@ pub fn target(link: &LinkSpec<Any>, capacity: Rate) -> Rate {
     )
 }
 
-/// Returns the propagation delay of a route, forward and reverse together; `None` if it exceeds the range of a
-/// duration.
+/// Returns the sum of the propagation delays of the forward and the reverse path. Returns `None` if the sum exceeds the
+/// range of a duration.
 pub fn propagation(route: &RouteSpec, links: &[LinkSpec<Any>]) -> Option<Duration> {
     let mut there_and_back = route.forward.iter().chain(&route.reverse);
     there_and_back.try_fold(Duration::ZERO, |sum, &l| sum.checked_add(links[l as usize].wire.delay))
 }
 
-/// Returns the largest packet of a flow on a link, if the flow uses the link.
+/// Returns the size of the largest packet of a flow on a link. Returns `None` if the flow does not use the link.
 pub fn largest_packet<P: Protocol>(flow: &FlowSpec<P>, link: u32) -> Option<Bytes> {
     let paths = &flow.routes.paths;
     let data = paths

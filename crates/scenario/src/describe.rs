@@ -1,4 +1,4 @@
-//! Descriptions: resolved scenarios, laws, queues, buffer algorithms, and the schema of scenario files.
+//! Descriptions of resolved scenarios, laws, queues and buffer algorithms, and the schema of scenario files.
 
 use levelflow_laws::aqm::{QUEUES, QueueInfo};
 use levelflow_laws::buffers::BUFFER_ALGORITHMS;
@@ -24,7 +24,7 @@ use crate::rules::RULES;
 use crate::traffic::Arrivals;
 
 impl Resolved {
-    /// Describes the network with every default filled in, for manifests and for tools that need the topology.
+    /// Describes the network, including default values. Manifests and tools that need the topology use the description.
     #[must_use]
     pub fn describe(&self, scenario: &Scenario) -> ScenarioRecord {
         let network = &self.network;
@@ -138,7 +138,7 @@ fn describe_state(link: &LinkSpec<Any>, state: &LinkState) -> LinkStateRecord {
     }
 }
 
-/// Describes every law with its parameter table.
+/// Describes every law and its parameter table.
 #[must_use]
 pub fn describe_laws() -> Vec<LawRecord> {
     LAWS.iter().map(describe_law).collect()
@@ -164,7 +164,8 @@ fn describe_law(law: &LawInfo) -> LawRecord {
     }
 }
 
-/// Describes the table of a law: the parameters of its senders, and of the routers of the signalling with its name.
+/// Returns the rows of a law's table: the parameters of its senders, and those of the routers of the signalling with
+/// its name.
 fn law_rows(law: &LawInfo) -> Vec<ParameterRecord> {
     let mut rows = describe_params(&rows_of(law.name));
     let routers = if law.signalling.name == law.name {
@@ -219,7 +220,7 @@ fn describe_field(field: &Field) -> FieldRecord {
     }
 }
 
-/// Describes every queue discipline with its parameter table.
+/// Describes every queue discipline and its parameter table.
 #[must_use]
 pub fn describe_queues() -> Vec<QueueRecord> {
     let describe = |queue: &QueueInfo| QueueRecord {
@@ -232,7 +233,7 @@ pub fn describe_queues() -> Vec<QueueRecord> {
     QUEUES.iter().map(describe).collect()
 }
 
-/// Describes every buffer rule and every buffer-sizing algorithm with its parameter table.
+/// Describes every buffer rule and every buffer-sizing algorithm, with their parameter tables.
 #[must_use]
 pub fn describe_buffer_algorithms() -> Vec<BufferRecord> {
     let describe = |name, title, source, adapts, params| BufferRecord {
@@ -295,7 +296,7 @@ fn kind(unit: Unit) -> &'static str {
     }
 }
 
-/// JSON Schema of scenario files, including the laws' parameter tables.
+/// Returns the JSON Schema of scenario files. The schema includes the parameter tables of laws.
 #[must_use]
 pub fn schema() -> Value {
     let mut schema = schemars::schema_for!(Scenario).to_value();

@@ -1,8 +1,9 @@
-//! Assignment of one value of a scenario by its path, as in `--set flow.x1.start='3 s'`.
+//! Assignment of a value in a scenario by its path, as in `--set flow.x1.start='3 s'`.
 //!
-//! A path consists of keys separated by dots. An entry of a list is selected by its name, its number (counted from 1)
-//! or its two ends: `link.R1->R2.delay`, or `link.R1:R2.delay`, which needs no quotes in a shell. `*` selects every
-//! entry, as in `flow.*.law`. A law given by name becomes a table once one of its parameters is set.
+//! A path consists of keys separated by dots. An entry of a list is selected in one of three ways: by its name, by its
+//! number (counted from 1), or by its two ends. Examples of two ends are `link.R1->R2.delay` and `link.R1:R2.delay`.
+//! The latter needs no quotes in a shell. `*` selects every entry, as in `flow.*.law`. If a law is given by name and
+//! one of its parameters is set, the name becomes a table.
 
 use std::sync::LazyLock;
 
@@ -12,7 +13,7 @@ use crate::context::Fallible;
 use crate::error::{Place, Problem, ScenarioError, nearest};
 use crate::format::Scenario;
 
-/// Lists of a scenario, each with an example of a key of its entries.
+/// Lists of a scenario, each with one key of its entries as an example.
 const LISTS: [(&str, &str); 4] = [("link", "from"), ("route", "at"), ("flow", "from"), ("memory", "total")];
 
 static KEYS: LazyLock<Vec<String>> = LazyLock::new(|| {
@@ -21,19 +22,19 @@ static KEYS: LazyLock<Vec<String>> = LazyLock::new(|| {
     keys.map_or_else(Vec::new, |keys| keys.keys().cloned().collect())
 });
 
-/// One step of a path: from a table or a list to one of its values.
+/// One step of a path. It leads from a table or a list to one of its values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// Key of a table. A missing value becomes a new, empty table.
+    /// Key of a table. A missing value becomes an empty table.
     Key(String),
-    /// Index of an entry of a list.
+    /// Index of an entry in a list.
     Entry(usize),
 }
 
-/// Sets one or more values of a scenario. `change` is `PATH=VALUE`.
+/// Sets one or more values of a scenario. `change` has the form `PATH=VALUE`.
 ///
 /// # Errors
-/// When a change has no value, or its path does not exist.
+/// Returns an error if the change has no value, or if its path does not exist.
 pub fn assign(scenario: &mut Value, change: &str) -> Fallible<()> {
     let (path, text) = change.split_once('=').ok_or_else(|| {
         let problem = format!("needs PATH=VALUE, as in duration='10 s'{}", redirected(change));
@@ -54,7 +55,8 @@ fn wrong(path: &str, problem: impl Into<String>) -> ScenarioError {
     Place::from(path).error(Problem::Assignment(problem.into()))
 }
 
-/// Returns a hint for a change without a value if a shell may have interpreted its `>` as a redirection.
+/// Returns a hint for a change without a value. The shell may have interpreted the character `>` in the change as a
+/// redirection.
 fn redirected(change: &str) -> &'static str {
     let hint = "; if the shell took > as a redirection, quote it, as in 'link.R1->R2.delay=1 ms', or write link.R1:R2";
     if change.ends_with('-') { hint } else { "" }
@@ -78,11 +80,10 @@ fn put(scenario: &mut Value, path: &str, value: Value) -> Fallible<()> {
     Ok(())
 }
 
-/// Returns the steps of a path. A missing value, or a text such as the name of a law, becomes a table if the path
-/// continues with a key.
+/// Returns the steps of a path. If the path continues with a key, a missing value or the name of a law becomes a table.
 ///
 /// # Errors
-/// When the path does not exist; names the nearest key or entry.
+/// Returns an error if the path does not exist. The error names the nearest key or entry.
 pub fn locate(scenario: &Value, path: &str) -> Fallible<Vec<Step>> {
     let refuse = |problem: String| Err(wrong(path, problem));
     let keys: Vec<&str> = path.split('.').collect();
@@ -104,7 +105,7 @@ pub fn locate(scenario: &Value, path: &str) -> Fallible<Vec<Step>> {
         let step = match here {
             Some(Value::Array(entries)) => Step::Entry(entry(path, entries, key)?),
             None | Some(Value::Object(_) | Value::Null) => Step::Key((*key).to_owned()),
-            // Name of a law, followed by a parameter of this law.
+            // The name of a law is followed by a parameter of this law.
             Some(Value::String(name)) if name == key && depth + 1 < keys.len() => Step::Key((*key).to_owned()),
             Some(other) => {
                 let shown = other
@@ -156,7 +157,7 @@ fn entry(path: &str, entries: &[Value], key: &str) -> Fallible<usize> {
     Err(wrong(path, problem))
 }
 
-/// Returns the name of an entry. An entry without a name is named by its two ends, or by its number.
+/// Returns the name of an entry. If the entry has no name, returns its two ends or its number.
 fn name_of(index: usize, entry: &Value) -> String {
     let text = |key: &str| entry[key].as_str();
     match (text("name"), text("from"), text("to")) {
@@ -180,7 +181,7 @@ fn meant(word: &str, known: &[&str]) -> String {
     }
 }
 
-/// Parses a value from a command line: TOML if it is valid TOML, otherwise the text itself.
+/// Parses a value from a command line. If the text is not valid TOML, the value is the text itself.
 #[must_use]
 pub fn value_of(text: &str) -> Value {
     match Scenario::parse(&format!("value = {text}")) {

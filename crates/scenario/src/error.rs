@@ -1,4 +1,4 @@
-//! Mistakes in scenarios: one line each, with place, problem and allowed values.
+//! Mistakes in scenarios. The message for a mistake is one line with place, problem and allowed values.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -11,7 +11,7 @@ use toml::de::{DeString, DeTable, DeValue};
 
 use crate::context::Fallible;
 
-/// Mistakes that prevent a run; prints one line for each.
+/// Mistakes that prevent a run. The message has one line for each mistake.
 #[derive(Debug, Clone, PartialEq, Eq, Display, Error)]
 #[display("{}", _0.iter().map(Mistake::to_string).collect::<Vec<_>>().join("\n"))]
 pub struct ScenarioError(#[error(not(source))] Vec<Mistake>);
@@ -22,16 +22,17 @@ pub struct ScenarioError(#[error(not(source))] Vec<Mistake>);
 pub struct Mistake {
     /// Location of the wrong value, or of the table that lacks a key.
     pub place: Place,
-    /// Class of the mistake, with its details.
+    /// Class of the mistake, and its details.
     pub problem: Problem,
 }
 
-/// Location in a scenario: an entry such as `link 1 (R1->R2)`, then keys. The empty location is the top level.
+/// Location in a scenario: an entry such as `link 1 (R1->R2)`, followed by keys. An empty location denotes the top
+/// level.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Display)]
 #[display("{}", if _0.is_empty() { "top level".into() } else { _0.join(", ") })]
 pub struct Place(Vec<String>);
 
-/// Classes of mistakes. Texts without a description are complete messages.
+/// Classes of mistakes. A text without a description is the complete message.
 #[derive(Debug, Clone, PartialEq, Eq, Display)]
 pub enum Problem {
     /// Value outside its range.
@@ -80,7 +81,7 @@ pub enum Problem {
 }
 
 impl Place {
-    /// Creates the location of an entry of a list. `index` counts from 0, the text from 1.
+    /// Creates the location of an entry in a list. `index` counts from 0. The text counts from 1.
     pub(crate) fn entry(kind: &str, index: usize, name: &str) -> Self {
         Self(vec![format!("{kind} {} ({name})", index + 1)])
     }
@@ -122,7 +123,8 @@ impl Problem {
         range.contains(value).then_some(()).ok_or_else(problem)
     }
 
-    /// Creates the problem of an unknown name. `kind` is the kind of the name, such as `the law`; empty for a key.
+    /// Creates the problem of an unknown name. `kind` is what the name denotes, such as `the law`. It is empty for a
+    /// key.
     #[must_use]
     pub fn unknown(kind: &'static str, name: &str, known: &[&str]) -> Self {
         let known = known.iter().map(|&name| name.to_owned()).collect();
@@ -148,13 +150,13 @@ impl From<ParamError> for Problem {
 }
 
 impl ScenarioError {
-    /// Returns the mistakes, in the order of their lines.
+    /// Returns the mistakes in the order of their lines.
     #[must_use]
     pub fn mistakes(&self) -> &[Mistake] {
         &self.0
     }
 
-    /// Returns all values, or all mistakes if any result is an error.
+    /// Returns all values. If any result is an error, returns all mistakes instead.
     pub(crate) fn collect<T>(results: impl IntoIterator<Item = Fallible<T>>) -> Fallible<Vec<T>> {
         let (mut values, mut mistakes) = (Vec::new(), Vec::new());
         for result in results {
@@ -182,8 +184,8 @@ impl ScenarioError {
         Place(vec![format!("line {line}"), format!("column {column}")]).error(problem)
     }
 
-    /// Creates an error for a value of the wrong type, or for an unknown or missing key, in `raw`. `within` is the
-    /// place of `raw`.
+    /// Creates an error for a value in `raw` that has the wrong type, or for an unknown or missing key. `within` is the
+    /// location of `raw`.
     pub(crate) fn structure(
         within: &Place,
         raw: &Value,
@@ -198,9 +200,9 @@ impl ScenarioError {
     }
 }
 
-/// Returns the line of a scenario file that an error message refers to. For `link 1 (A->B), capacity: ...`, this is the
-/// line of the key `capacity`, or the first line of the entry if the key is missing. For `duration: ...`, this is the
-/// line of the key `duration`.
+/// Returns the line of a scenario file to which an error message refers. For `link 1 (A->B), capacity: ...`, this is
+/// the line of the key `capacity`. If the key is missing, it is the first line of the entry. For `duration: ...`, it is
+/// the line of the key `duration`.
 #[must_use]
 pub fn line(text: &str, error: &str) -> Option<usize> {
     let file = DeTable::parse(text).ok()?;
@@ -234,7 +236,7 @@ fn at_top(file: &DeTable, error: &str) -> Option<usize> {
     Some(inner.map_or(key, |(inner, _)| inner).span().start)
 }
 
-/// Returns the name at the start of a problem, as in `"colour" is not known here`.
+/// Returns the name in quotes at the start of a problem, as in `"colour" is not known here`.
 fn quoted(problem: &str) -> Option<&str> {
     problem.strip_prefix('"')?.split('"').next()
 }
@@ -245,7 +247,7 @@ fn named<'a, 'i>(table: &'a DeTable<'i>, key: &str) -> Option<Spans<'a, 'i>> {
     table.iter().find(|(name, _)| name.get_ref() == key)
 }
 
-/// Formats `"capcity" is not known here; did you mean "capacity"? (known: ...)`
+/// Formats the message for an unknown name: `"capcity" is not known here; did you mean "capacity"? (known: ...)`.
 fn unknown(kind: &str, name: &str, known: &[String]) -> String {
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
     let hint = nearest(name, &known).map_or_else(String::new, |near| format!("; did you mean {near:?}?"));
@@ -253,7 +255,7 @@ fn unknown(kind: &str, name: &str, known: &[String]) -> String {
     text.trim_start().to_owned()
 }
 
-/// Returns the known key that most resembles the unknown key in a message of serde.
+/// Returns the known key that is most similar to the unknown key in a message of serde.
 pub(crate) fn meant_key(message: &str) -> Option<&str> {
     let (unknown, known) = unknown_name(message)?;
     nearest(unknown, &known)
@@ -269,7 +271,7 @@ pub fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     best.filter(|k| score(k) > 0.66).copied()
 }
 
-/// Classifies a message of serde, and rewrites it in the style of Levelflow's messages.
+/// Determines the class of a message of serde, and rewrites the message in the style of Levelflow.
 fn of_serde(message: &str) -> Problem {
     if message == "expected map with a single key" {
         return Problem::Value("needs exactly one key, the form to take, with what belongs to it inside".into());
@@ -311,7 +313,8 @@ fn of_serde(message: &str) -> Problem {
     Problem::Type { needed, found }
 }
 
-/// Extracts the unknown name and the known names from serde's message for an unknown field or variant.
+/// Extracts the unknown name and the known names from a message of serde. The message is about an unknown field or
+/// variant.
 fn unknown_name(message: &str) -> Option<(&str, Vec<&str>)> {
     let rest = message
         .strip_prefix("unknown field ")
@@ -320,7 +323,7 @@ fn unknown_name(message: &str) -> Option<(&str, Vec<&str>)> {
     Some((quoted.next()?, quoted.collect()))
 }
 
-/// Returns the parts of a place, with entries counted from 1: `flow[0].start` becomes `flow 1 (x1)` and `start`.
+/// Returns the parts of a location. Entries are counted from 1, so `flow[0].start` becomes `flow 1 (x1)` and `start`.
 fn parts(raw: &Value, path: &serde_path_to_error::Path) -> Vec<String> {
     use serde_path_to_error::Segment;
     let mut here = Some(raw);

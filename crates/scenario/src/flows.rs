@@ -1,4 +1,4 @@
-//! Reading of flow entries: from the structure that users write to the specification that the simulator runs.
+//! Reads flow entries: converts the structure that users write to the specification that the simulator runs.
 
 use levelflow_laws::{Any, AnyParams, Protocol};
 use levelflow_units::{Bytes, Duration, Rate, Time};
@@ -14,13 +14,13 @@ use crate::profile::Profile;
 use crate::quantity::{Base, Count, Share, Size, Varying};
 use crate::traffic::{Arrivals, Dist};
 
-/// Limit on the flows of an entry that are known before the run starts, and on the flows of a batch.
+/// Limit on two numbers of flows: those of an entry that are known before the run starts, and those of a batch.
 const MOST_FLOWS: u64 = 10_000_000;
-/// Limit on the objects on a page, which all start at once, and on the pages in a session.
+/// Limit on the objects of a page and on the pages of a session. All objects of a page start at once.
 const MOST_OBJECTS: f64 = 1e5;
-/// Limit on the number of `on` periods that an application needs to send one packet.
+/// Limit on the number of `on` periods in which an application sends one packet.
 const MOST_PERIODS: f64 = 1e6;
-/// Highest allowed arrival rate, per second. It leaves 1000 clock units of 1 ps between two arrivals.
+/// Highest allowed arrival rate, per second. The time between two arrivals is then 1000 clock units of 1 ps.
 const FASTEST_ARRIVALS: f64 = 1e9;
 
 /// Reader of one flow entry.
@@ -29,9 +29,9 @@ pub struct FlowReader<'a> {
     pub flow: &'a Flow,
     pub links: &'a [LinkSpec<Any>],
     pub routes: Fallible<Routes>,
-    /// Function that returns the nodes at both ends of routes, as numbers.
+    /// Function that returns the numbers of the first and last node of routes.
     pub nodes: &'a dyn Fn(&Routes) -> [u32; 2],
-    /// Processing time per packet that the scenario sets; `None` for the default.
+    /// Processing time per packet in the scenario. `None` for the default.
     pub overhead: Option<Duration>,
     pub profile: Profile,
 }
@@ -106,7 +106,7 @@ impl FlowReader<'_> {
         Ok(())
     }
 
-    /// Returns true if the flow retransmits lost data until all data has been delivered.
+    /// Returns true if the flow retransmits lost data until all data is delivered.
     fn reliable(&self, params: &AnyParams, finite: bool, responds: bool) -> Fallible<bool> {
         let (asked, law) = (self.flow.reliable, params.law().name);
         if responds && asked == Some(false) {
@@ -149,9 +149,9 @@ impl FlowReader<'_> {
         read_params(self.profile, &place, name, &layers)
     }
 
-    /// Returns the default of `overhead`: one packet transmission time at the bottleneck. Without this random delay,
-    /// ACK-clocked senders and equal constant-rate streams synchronise. Source: Floyd, Jacobson 1992, On Traffic Phase
-    /// Effects in Packet-Switched Gateways; `overhead_` of ns-2.
+    /// Returns the default of `overhead`: the transmission time of one packet at the bottleneck. Without this random
+    /// delay, ACK-clocked senders and constant-rate streams of equal rate synchronise. Source: Floyd, Jacobson 1992, On
+    /// Traffic Phase Effects in Packet-Switched Gateways; `overhead_` of ns-2.
     fn usual_overhead(&self, route: &RouteSpec) -> Duration {
         if self.profile == Profile::Paper {
             return Duration::ZERO;
@@ -197,7 +197,7 @@ impl FlowReader<'_> {
         Ok(Some(Time::ZERO + at))
     }
 
-    /// Returns the unit to which sizes are rounded up: a packet for sizes in packets, otherwise a byte.
+    /// Returns the unit to which sizes are rounded up. The unit is a packet for sizes in packets, and a byte otherwise.
     fn size_unit(&self) -> Bytes {
         let in_packets = |size: &Varying<Size>| size.any(|v| matches!(v, Size::Packets(_)));
         match &self.flow.size {
@@ -274,8 +274,8 @@ impl FlowReader<'_> {
         }))
     }
 
-    /// Returns the arrival rate, per second, whose offered load is a fraction of the service rate of the slowest link
-    /// on the path.
+    /// Returns the arrival rate, per second, for an offered load. The load is a fraction of the service rate of the
+    /// slowest link on the path.
     fn arrivals_for(
         &self,
         Share(load): Share,

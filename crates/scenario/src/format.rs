@@ -381,7 +381,7 @@ fn default_spacing() -> Duration {
     Duration::from_us(10)
 }
 
-/// Removes the unreadable entries of a list from the scenario; returns the mistakes in these entries.
+/// Removes the invalid entries of a list from the scenario. Returns the mistakes in these entries.
 fn take_broken<T: DeserializeOwned>(scenario: &mut Value, kind: &str) -> Vec<ScenarioError> {
     let mut mistakes = Vec::new();
     let Some(entries) = scenario.get_mut(kind).and_then(Value::as_array_mut) else {
@@ -398,7 +398,7 @@ fn take_broken<T: DeserializeOwned>(scenario: &mut Value, kind: &str) -> Vec<Sce
     mistakes
 }
 
-/// Returns all mistakes in a table. Removes each wrong value from the table to find the next mistake.
+/// Returns all mistakes in a table. After each mistake, removes the wrong value to find the next mistake.
 fn take_mistakes<T: DeserializeOwned>(within: &Place, table: &mut Value) -> Vec<ScenarioError> {
     let (mut mistakes, mut taken) = (Vec::new(), Vec::new());
     while let Err(error) = serde_path_to_error::deserialize::<_, T>(&*table) {
@@ -406,7 +406,8 @@ fn take_mistakes<T: DeserializeOwned>(within: &Place, table: &mut Value) -> Vec<
         let missing = message
             .strip_prefix("missing field `")
             .and_then(|rest| rest.split('`').next());
-        // A key is not missing if this loop removed its wrong value, or if the table contains it under a misspelt name.
+        // Ignores a missing key if this loop has removed its wrong value, or if the table contains the key under a
+        // misspelt name.
         if !missing.is_some_and(|key| taken.iter().any(|one| one == key)) {
             mistakes.push(ScenarioError::structure(within, table, &error));
         }
@@ -419,8 +420,8 @@ fn take_mistakes<T: DeserializeOwned>(within: &Place, table: &mut Value) -> Vec<
     mistakes
 }
 
-/// Removes the value at the end of a path, or the innermost table around this value that can be removed. Returns the
-/// key of the removed value.
+/// Removes the value at the end of a path. If this value cannot be removed, removes the innermost table around it.
+/// Returns the key of the removed value.
 fn take(table: &mut Value, path: &serde_path_to_error::Path) -> Option<String> {
     let (mut here, mut keys) = (&*table, Vec::new());
     for segment in path {
@@ -441,7 +442,7 @@ impl Scenario {
     /// Parses TOML into the structure that [`from_value`](Self::from_value) reads.
     ///
     /// # Errors
-    /// When the text is not TOML; the error contains line and column.
+    /// Returns an error if the text is not TOML. The error contains line and column.
     pub fn parse(text: &str) -> Result<Value, ScenarioError> {
         toml::from_str(text).map_err(|e| ScenarioError::syntax(text, &e))
     }
@@ -449,7 +450,8 @@ impl Scenario {
     /// Reads a scenario from the value that [`parse`](Self::parse) returns.
     ///
     /// # Errors
-    /// When keys are unknown or missing, or values have the wrong type. The error contains all such mistakes.
+    /// Returns an error if keys are unknown or missing, or if values have the wrong type. The error contains all such
+    /// mistakes.
     pub fn from_value(value: &Value) -> Result<Self, ScenarioError> {
         if let Ok(scenario) = Self::deserialize(value) {
             return Ok(scenario);
@@ -466,7 +468,7 @@ impl Scenario {
         Self::deserialize(&rest).map_err(|e| Place::default().error(Problem::Value(e.to_string())))
     }
 
-    /// Returns the law choice for each direction of each link, with the link and its index in the scenario.
+    /// Returns the law choice of each direction of each link. Also returns the link and its index in the scenario.
     pub(crate) fn link_choices(&self) -> impl Iterator<Item = (usize, &Link, Option<&LawChoice>)> {
         self.link.iter().enumerate().flat_map(|(i, link)| {
             let own = (i, link, link.law.as_ref());
@@ -475,7 +477,7 @@ impl Scenario {
         })
     }
 
-    /// Returns the queue choice for each direction of each link.
+    /// Returns the queue choice of each direction of each link.
     pub(crate) fn queue_choices(&self) -> impl Iterator<Item = Option<&QueueChoice>> {
         self.link.iter().flat_map(|link| {
             let reverse = link.reverse.as_ref().and_then(|r| r.queue.as_ref());
@@ -484,7 +486,7 @@ impl Scenario {
         })
     }
 
-    /// Returns the buffer choice for each direction of each link, with the link and its index in the scenario.
+    /// Returns the buffer choice of each direction of each link. Also returns the link and its index in the scenario.
     pub(crate) fn buffer_choices(&self) -> impl Iterator<Item = (usize, &Link, &BufferChoice)> {
         self.link.iter().enumerate().flat_map(|(i, link)| {
             let reverse = link.reverse.as_ref().and_then(|r| r.buffer.as_ref());
@@ -493,7 +495,7 @@ impl Scenario {
         })
     }
 
-    /// Time at which the run ends.
+    /// Returns the time at which the run ends.
     #[must_use]
     pub fn end(&self) -> Time {
         Time::ZERO + self.duration

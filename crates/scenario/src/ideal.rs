@@ -1,4 +1,4 @@
-//! Ideal transfer completion times, for a sender that always fills its path in an idle network.
+//! Ideal completion times of transfers. An ideal sender always fills its path in an otherwise idle network.
 
 use levelflow_laws::Protocol;
 use levelflow_laws::aqm::AnyQueueParams;
@@ -7,25 +7,25 @@ use levelflow_units::{Bytes, Duration, Rate};
 use crate::network::{LinkSpec, RouteSpec};
 use crate::schedule::RoundTrip;
 
-/// Path in an idle network. Each link has the largest capacity and the shortest delay that it has during the run.
+/// Path in an idle network. Each link has its largest capacity and its shortest delay during the run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct IdealPath {
     /// Forward links.
     links: Vec<IdealLink>,
     /// Forward propagation delay, s.
     there: f64,
-    /// Round-trip time of the handshake without the delay at the hosts, in seconds; zero without a handshake.
+    /// Round-trip time of the handshake, s. It excludes the delay at the hosts, and is zero without a handshake.
     opening: f64,
     handshake: bool,
 }
 
-/// Times that a link takes per byte, in seconds.
+/// Times per byte at a link, s.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct IdealLink {
     /// Transmission time per byte.
     transmission: f64,
-    /// Time between the starts of two packets, per byte. This time exceeds the transmission time if the link has a
-    /// shaper.
+    /// Time between the starts of two successive packets, per byte. A shaper increases this time above the transmission
+    /// time.
     spacing: f64,
 }
 
@@ -51,7 +51,7 @@ fn shortest_delay<P: Protocol>(link: &LinkSpec<P>) -> f64 {
 }
 
 impl IdealPath {
-    /// Builds the path of a route; packets of a handshake have the size `control`.
+    /// Creates the path of a route. `control` is the size of handshake packets.
     #[must_use]
     pub fn new<P: Protocol>(links: &[LinkSpec<P>], route: &RouteSpec, control: Bytes, handshake: bool) -> Self {
         let of = |path: &[u32]| path.iter().map(|&l| &links[l as usize]).collect::<Vec<_>>();
@@ -78,12 +78,13 @@ impl IdealPath {
         self.links.len() as u32
     }
 
-    /// Returns the ideal completion time of a transfer of `size` bytes in packets of `packet` bytes, in seconds. The
-    /// time runs from the first packet sent, which opens the flow if there is a handshake, to the last data received.
+    /// Returns the ideal completion time of a transfer, s. `size` is the transfer in bytes and `packet` the packet
+    /// size. The time starts with the first packet sent and ends when all data has been received. With a handshake, the
+    /// first packet is the opening packet.
     ///
-    /// Links are store-and-forward and keep the order of packets. All packets but the last are full. The last full
-    /// packet leaves a link after one transmission on each link up to this one, plus one spacing on the slowest of
-    /// these links for each earlier packet. The last packet follows it.
+    /// Links are store-and-forward and keep the order of packets. All packets except the last are full. The last full
+    /// packet leaves a link after one transmission on this link and on each previous link. In addition, it waits for
+    /// one spacing of the slowest of these links for each earlier packet. The last packet follows.
     #[must_use]
     pub fn time(&self, size: u64, packet: Bytes, hosts: &RoundTrip) -> f64 {
         let packet = packet.get().max(1);
@@ -94,7 +95,7 @@ impl IdealPath {
             crossed += each * link.transmission;
             slowest = slowest.max(each * link.spacing);
             let free = if full > 0 {
-                // The shaper of this link delays the last packet behind the one before it.
+                // The shaper of this link delays the last packet after the previous packet.
                 crossed + (full as f64 - 1.0) * slowest + each * (link.spacing - link.transmission)
             } else {
                 0.0

@@ -1,6 +1,6 @@
-//! Parameters of laws and signallings: conversion of scenario tables to values, and of values to complete tables.
+//! Parameters of laws and signallings. Converts tables of a scenario to values, and values to complete tables.
 //!
-//! A law and a signalling of the same name share one table, which has the rows of both.
+//! A law and a signalling with the same name have one common table with the rows of both.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ use crate::network::Network;
 use crate::profile::Profile;
 use crate::record::{ParameterTables, Parameters};
 
-/// Returns the parameters that a link sets, by signalling; `None` if the link has no routers.
+/// Returns the parameters of routers that a link sets, by signalling. Returns `None` if the link has no routers.
 pub fn link_tables(place: &Place, choice: Option<&LawChoice>) -> Fallible<Option<LawTables>> {
     let place = place.key("law");
     let wrong = |problem| Err(place.error(Problem::Value(problem)));
@@ -64,7 +64,7 @@ pub fn law_named(place: &Place, name: &str) -> Fallible<&'static LawInfo> {
 /// Returns the signalling with this name, or the signalling of the law with this name.
 ///
 /// # Errors
-/// When the signalling has no routers, or the name is unknown.
+/// Returns an error if the signalling has no routers, or if the name is unknown.
 pub fn signalling_named(place: &Place, name: &str) -> Fallible<&'static SignallingInfo> {
     let mut laws = LAWS.iter().filter(|law| law.name == name).map(|law| law.signalling);
     let found = SIGNALLINGS.iter().find(|own| own.name == name).or_else(|| laws.next());
@@ -79,7 +79,7 @@ pub fn signalling_named(place: &Place, name: &str) -> Fallible<&'static Signalli
     }
 }
 
-/// Returns the rows of the table with this name: the rows of the law, then the other rows of the signalling.
+/// Returns the rows of the table with this name: first the rows of the law, then further rows of the signalling.
 pub fn rows_of(name: &str) -> Vec<ParamSpec> {
     let law = LAWS
         .iter()
@@ -96,7 +96,7 @@ pub fn rows_of(name: &str) -> Vec<ParamSpec> {
 /// Checks a table of the scenario.
 ///
 /// # Errors
-/// When no law has its name, a parameter is unknown, or a value is not allowed.
+/// Returns an error if no law has this name, if a parameter is unknown, or if a value is not allowed.
 pub fn check_table(profile: Profile, name: &str, table: &BTreeMap<String, Value>) -> Fallible<()> {
     if on_the_wire().any(|own| own.name == name) {
         read_router_params(profile, &"law".into(), name, &[table])?;
@@ -107,7 +107,7 @@ pub fn check_table(profile: Profile, name: &str, table: &BTreeMap<String, Value>
 /// Returns the parameters of a law from a table. Missing parameters have the defaults of Linux.
 ///
 /// # Errors
-/// When the law or a parameter is unknown, or a value is not allowed.
+/// Returns an error if the law or a parameter is unknown, or if a value is not allowed.
 pub fn law_params(law: &str, table: &BTreeMap<String, Value>) -> Fallible<AnyParams> {
     read_params(Profile::default(), &"law".into(), law, &[table])
 }
@@ -123,11 +123,11 @@ pub fn law_values(law: &str, table: &BTreeMap<String, Value>) -> Fallible<Vec<f6
     read_values(Profile::default(), &"law".into(), law, info.params, &[table])
 }
 
-/// Returns the parameters of routers from a table. `name` is a signalling, or a law that selects its own signalling.
-/// Missing parameters have their defaults.
+/// Returns the parameters of routers from a table. `name` is a signalling, or a law with its own signalling. Missing
+/// parameters have their defaults.
 ///
 /// # Errors
-/// When the signalling or a parameter is unknown, or a value is not allowed.
+/// Returns an error if the signalling or a parameter is unknown, or if a value is not allowed.
 pub fn signalling_params(name: &str, table: &BTreeMap<String, Value>) -> Fallible<AnyRouterParams> {
     read_router_params(Profile::default(), &"law".into(), name, &[table])
 }
@@ -141,7 +141,7 @@ pub fn signalling_values(name: &str, table: &BTreeMap<String, Value>) -> Fallibl
     read_values(Profile::default(), &"law".into(), info.name, info.params, &[table])
 }
 
-/// Returns the values of all parameters in `rows`. The tables of `layers` override the defaults, later tables also the
+/// Returns the values of all parameters in `rows`. Tables in `layers` override the defaults. Later tables override
 /// earlier tables.
 pub fn read_table(
     profile: Profile,
@@ -179,7 +179,7 @@ pub fn shown(rows: &[ParamSpec], values: &[f64]) -> Parameters {
     rows.iter().zip(values).map(row).collect()
 }
 
-/// Returns the values of the parameters `own` from the table called `name`.
+/// Returns the values of the parameters in `own`. `name` is the name of the table that contains these parameters.
 fn read_values(
     profile: Profile,
     place: &Place,
@@ -207,7 +207,8 @@ pub fn read_params(
     params(law, &values).map_err(|e| refused(place, law, e))
 }
 
-/// Returns the parameters of the routers of the signalling called `name`.
+/// Returns the parameters of the routers of a signalling. `name` is the name of the signalling or of a law with this
+/// signalling.
 pub fn read_router_params(
     profile: Profile,
     place: &Place,
@@ -219,12 +220,12 @@ pub fn read_router_params(
     router_params(info.name, &values).map_err(|e| refused(place, info.name, e))
 }
 
-/// Returns the error for a parameter of the law, signalling, queue discipline or algorithm `name`.
+/// Returns the error for a parameter. `name` is the law, signalling, queue discipline or algorithm with this parameter.
 pub fn refused(place: &Place, name: &str, error: ParamError) -> ScenarioError {
     place.key(name).key(error.name).error(error.into())
 }
 
-/// Parameters of all flows and links in the notation of scenarios, with all defaults filled in.
+/// Parameters of all flows and links in the notation of scenarios, including default values.
 pub struct InForce {
     pub flows: Vec<Parameters>,
     pub links: Vec<ParameterTables>,

@@ -1,8 +1,9 @@
-//! Scenarios: the structure that users write, as TOML or as the same structure in JSON, and the network it describes.
+//! Scenarios: the structure that users write, and the network that it describes. The structure is written as TOML or as
+//! JSON.
 //!
-//! [`Scenario`] is the structure that users write. [`Scenario::resolve`] checks it against the laws and the topology,
-//! and returns a [`Network`]. A [`ScenarioError`] contains all mistakes, each with its place, the problem and the
-//! allowed values. The simulator and the network testbed draw start times, sizes and arrivals from the same [random
+//! [`Scenario`] is the structure that users write. [`Scenario::resolve`] checks the structure against the laws and the
+//! topology, and returns a [`Network`]. A [`ScenarioError`] contains all mistakes, each with its place, the problem and
+//! the allowed values. The simulator and the network testbed draw start times, sizes and arrivals from the same [random
 //! streams](levelflow_random).
 
 mod advice;

@@ -1,4 +1,4 @@
-//! Memories, each shared by several buffers.
+//! Memories. Each memory is shared by several buffers.
 
 use levelflow_laws::Any;
 use levelflow_units::Bytes;
@@ -9,7 +9,7 @@ use crate::format::Scenario;
 use crate::network::{FlowSpec, LinkSpec, MemorySpec};
 use crate::quantity::Size;
 
-/// Packet size assumed at a link without flows, for a memory in bytes.
+/// Packet size at a link without flows, for a memory whose size is in bytes.
 const USUAL_PACKET: Bytes = Bytes::new(1500);
 
 impl Scenario {

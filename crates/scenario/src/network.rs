@@ -1,4 +1,4 @@
-//! Network to simulate, after a scenario has been read and checked.
+//! Network to simulate. A scenario has been read and checked.
 
 use levelflow_laws::aqm::AnyQueueParams;
 use levelflow_laws::buffers::AnyBufferParams;
@@ -9,7 +9,7 @@ use levelflow_units::{Buffer, Bytes, Duration, Rate, Time};
 use crate::application::ApplicationSpec;
 use crate::traffic::{Arrivals, Dist};
 
-/// Limit on the propagation delay of a link, and on that of a whole path, forward and reverse together.
+/// Limit on the propagation delay of a link, and on the round-trip propagation delay of a path.
 pub const LONGEST_DELAY: Duration = Duration::from_secs(24 * 3600);
 /// Lowest allowed line rate, in b/s.
 pub const MIN_CAPACITY_BPS: f64 = 1.0;
@@ -29,25 +29,25 @@ pub struct Network<P: Protocol> {
     pub memory_limit: Bytes,
     /// Links, one for each direction.
     pub links: Vec<LinkSpec<P>>,
-    /// Flow entries, which start one flow or several flows each.
+    /// Flow entries. Each entry starts one flow or several flows.
     pub flows: Vec<FlowSpec<P>>,
-    /// Memories shared by buffers of links.
+    /// Memories that are shared by the buffers of several links.
     pub memories: Vec<MemorySpec>,
 }
 
-/// Memory shared by buffers with buffer-sizing algorithms.
+/// Memory that is shared by several buffers. Each buffer has a buffer-sizing algorithm.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MemorySpec {
-    /// Size, in bytes or packets.
+    /// Size of the memory, in bytes or packets.
     pub total: f64,
-    /// Index of each link, and the memory that one packet takes in the buffer of this link, in the unit of `total`.
+    /// Index of each link, and the size of one packet in the buffer of this link. The unit is that of `total`.
     pub links: Vec<(u32, f64)>,
 }
 
 /// One direction of a link, with its queue.
 #[derive(Debug, Clone)]
 pub struct LinkSpec<P: Protocol> {
-    /// Unique name, also of the link's random streams.
+    /// Unique name, which also selects the random streams of the link.
     pub name: String,
     /// Line rate.
     pub capacity: Rate,
@@ -70,8 +70,8 @@ pub struct LinkSpec<P: Protocol> {
 }
 
 impl<P: Protocol> LinkSpec<P> {
-    /// Returns the service rate of the link at a capacity: the capacity, or the rate of its shaper or policer if that
-    /// is lower.
+    /// Returns the service rate of the link with this capacity. This is the capacity, or the rate of a shaper or
+    /// policer if that is lower.
     #[must_use]
     pub fn service_rate(&self, capacity: Rate) -> Rate {
         match self.queue.rate() {
@@ -80,7 +80,8 @@ impl<P: Protocol> LinkSpec<P> {
         }
     }
 
-    /// Returns the bits that the link can serve from the start of the run until `until`, in seconds.
+    /// Returns the number of bits that the link can serve between the start of the run and the time `until`, in
+    /// seconds.
     #[must_use]
     pub fn service_bits(&self, until: f64) -> f64 {
         let (mut bits, mut since, mut rate) = (0.0, 0.0, self.service_rate(self.capacity));
@@ -93,7 +94,7 @@ impl<P: Protocol> LinkSpec<P> {
     }
 }
 
-/// State of a link, valid from a time on.
+/// State of a link from the time `at` on.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LinkState {
     /// Time at which the state begins.
@@ -105,7 +106,7 @@ pub struct LinkState {
 }
 
 impl LinkState {
-    /// Returns true if the link is down, so that it loses every packet.
+    /// Returns true if the link is down. It then loses every packet.
     #[must_use]
     pub fn is_down(&self) -> bool {
         self.wire.loss.mean() >= 1.0
@@ -115,10 +116,10 @@ impl LinkState {
 /// Paths of the flows of one entry.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Routes {
-    /// Every path that a flow of the entry takes at some time. The first is the path of the first flow at time zero.
+    /// All paths that flows of the entry may take. The first path is that of the first flow at time zero.
     pub paths: Vec<RouteSpec>,
-    /// Routing plans with their start times, in order of time. The first plan starts at time zero. Each plan is a list
-    /// of indices into `paths`. Flow `n` of the entry takes the path at index `n` modulo the length of the list.
+    /// Routing plans and their start times, in order of time. The first plan starts at time zero. A plan is a list of
+    /// indices into `paths`. Flow `n` of the entry takes the path at index `n` modulo the length of the list.
     pub plans: Vec<(Time, Vec<u32>)>,
 }
 
@@ -129,7 +130,7 @@ impl Routes {
         &self.paths[0]
     }
 
-    /// Returns every path in use from time zero until routes change.
+    /// Returns all paths of the first plan, which applies from time zero until routes change.
     pub fn at_first(&self) -> impl Iterator<Item = &RouteSpec> {
         let plan = self.plans.first().map_or(&[][..], |(_, plan)| plan);
         plan.iter().map(|&path| &self.paths[path as usize])
@@ -163,8 +164,8 @@ impl RouteSpec {
         })
     }
 
-    /// Returns the index of the link that a sender reports as its bottleneck; `None` if that link is unknown or not on
-    /// the path.
+    /// Returns the index of the link that a sender reports as its bottleneck. Returns `None` if the link is unknown or
+    /// not on the path.
     #[must_use]
     pub fn link_of(&self, bottleneck: Bottleneck) -> Option<u32> {
         match bottleneck {
@@ -178,15 +179,15 @@ impl RouteSpec {
 /// Flow entry.
 #[derive(Debug, Clone)]
 pub struct FlowSpec<P: Protocol> {
-    /// Unique name, also of the entry's random streams.
+    /// Unique name, which also selects the random streams of the entry.
     pub name: String,
     /// Law of the senders, with its parameters.
     pub params: P::Params,
     /// Paths.
     pub routes: Routes,
-    /// First and last node, as numbers derived from the names of the nodes.
+    /// Numbers of the first and the last node, which are derived from the names of the nodes.
     pub ends: [u32; 2],
-    /// Base round-trip time of each flow, in seconds; `None` for the sum of the links' propagation delays.
+    /// Base round-trip time of each flow, s. `None` for the sum of the propagation delays of the links.
     pub rtt: Option<Dist>,
     /// Start time, s.
     pub start: Dist,
@@ -196,7 +197,7 @@ pub struct FlowSpec<P: Protocol> {
     pub last_arrival: Option<Time>,
     /// Time for which each flow sends, s.
     pub lifetime: Option<Dist>,
-    /// Data that each flow carries, in bytes; `None` if unlimited. Drawn values are rounded up to multiples of
+    /// Data that each flow carries, bytes. `None` if unlimited. Random values are rounded up to multiples of
     /// `size_unit`.
     pub size: Option<Dist>,
     /// Unit to which `size` is rounded up: a packet, or a byte.
@@ -205,15 +206,15 @@ pub struct FlowSpec<P: Protocol> {
     pub reliable: bool,
     /// Arrival process of flows or sessions.
     pub arrivals: Arrivals,
-    /// Session of a user. Each arrival starts a session instead of one flow; `None` for plain flows.
+    /// Session of a user. Each arrival starts one session instead of one flow. `None` for an entry without sessions.
     pub session: Option<SessionSpec>,
-    /// Application that supplies the data; `None` if the flow always has data to send.
+    /// Application that supplies the data. `None` if the flow always has data to send.
     pub application: Option<ApplicationSpec>,
     /// Maximum size of data packets on the wire.
     pub packet: Bytes,
     /// Size of ACKs and of packets that open and close flows.
     pub control: Bytes,
-    /// Upper bound of the random processing time per packet at the sending host; zero for an ideal host.
+    /// Upper bound of the random processing time per packet at the sending host. Zero for an ideal host.
     pub overhead: Duration,
     /// Relative error of the sender's clock; positive if the clock is slow.
     pub slow: f64,
@@ -221,15 +222,15 @@ pub struct FlowSpec<P: Protocol> {
     pub ack_delay: Option<AckDelaySpec>,
 }
 
-/// Session of a user who reads pages. The objects of a page arrive at once, each as a flow. After the delivery of all
-/// objects, the user thinks, then requests the next page.
+/// Session of a user who reads pages. The objects of a page start at once, each as one flow. After all objects have
+/// arrived, the user waits for a think time. Then the user requests the next page.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SessionSpec {
     /// Number of pages in a session.
     pub pages: Dist,
     /// Number of objects on a page.
     pub objects: Dist,
-    /// Time between the delivery of the last object of a page and the request for the next page, in seconds.
+    /// Time between the delivery of the last object of a page and the request for the next page, s.
     pub think: Dist,
 }
 

@@ -1,8 +1,9 @@
-//! Offered load: bits that flow entries would send over each link if no queue delayed or dropped them.
+//! Offered load: bits that flow entries would send over each link if queues neither delayed nor dropped them.
 //!
-//! An entry offers the data of its transfers, or the rate of a sender or an application that the network does not slow
-//! down. The load includes headers. It excludes ACKs and packets that open or close flows. Unlimited flows and
-//! responses to requests are elastic and offer nothing. The load of a link is the sum over all paths through the link.
+//! The load of an entry is the data of its transfers, or the rate of a sender or application that the network does not
+//! slow down. The load includes headers. It excludes ACKs and packets that open or close flows. Unlimited flows and
+//! responses to requests are elastic and have no offered load. The load of a link is the sum over all paths that cross
+//! the link.
 
 use levelflow_laws::{Any, AnySender, FlowInfo, SenderLaw, Signal};
 use levelflow_units::Time;
@@ -16,13 +17,13 @@ use crate::traffic::{Arrivals, Dist};
 pub struct Offered {
     /// Rate, b/s.
     pub bps: f64,
-    /// Ratio of the offered bits to the bits that the link can serve in this period; infinite if the link can serve no
-    /// bits.
+    /// Ratio `offered bits/served bits`, where `served bits` can be served by the link in this period. Infinite if the
+    /// link can serve no bits.
     pub load: f64,
 }
 
 impl Network<Any> {
-    /// Returns the load offered to each link.
+    /// Returns the offered load of each link.
     #[must_use]
     pub fn offered_loads(&self) -> Vec<Offered> {
         let mut offers = vec![Vec::new(); self.links.len()];
@@ -66,7 +67,7 @@ fn busiest(link: &LinkSpec<Any>, offers: &[Offer]) -> Offered {
 }
 
 impl FlowSpec<Any> {
-    /// Returns the number of flows, if it is known before the run.
+    /// Returns the number of flows if it is known before the run.
     fn known_flows(&self) -> Option<u64> {
         match &self.arrivals {
             Arrivals::Once { count } => Some(u64::from(*count)),
@@ -76,7 +77,7 @@ impl FlowSpec<Any> {
     }
 }
 
-/// Bits that an entry offers, and the period in which it offers them, in seconds.
+/// Bits that an entry offers, and the period in which it offers them, s.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Offer {
     bits: f64,
@@ -90,23 +91,23 @@ impl Offer {
     }
 }
 
-/// Load that one flow offers.
+/// Offered load of one flow.
 struct Demand {
-    /// Data of a transfer, bits.
+    /// Data of a transfer, bits. `None` if the flow is unlimited.
     bits: Option<f64>,
-    /// Rate of a sender or an application that the network does not slow down, in b/s.
+    /// Rate of a sender or an application that the network does not slow down, b/s. `None` if there is no such rate.
     bps: Option<f64>,
 }
 
 impl Demand {
-    /// Returns the bits that a flow offers in this sending time, in seconds.
+    /// Returns the bits that a flow offers in `seconds` of sending time.
     fn within(&self, seconds: f64) -> f64 {
         let paced = self.bps.map_or(f64::INFINITY, |bps| bps * seconds);
         self.bits.unwrap_or(f64::INFINITY).min(paced)
     }
 }
 
-/// Returns the load of one flow of an entry, or of one session; `None` if the flow is elastic.
+/// Returns the load of one flow or of one session. Returns `None` if the flow is elastic.
 fn demand(flow: &FlowSpec<Any>) -> Option<Demand> {
     let application = match &flow.application {
         None => None,
@@ -127,12 +128,12 @@ fn demand(flow: &FlowSpec<Any>) -> Option<Demand> {
     (bits.is_some() || bps.is_some()).then_some(Demand { bits, bps })
 }
 
-/// Returns the fraction of time in which an on-off application sends.
+/// Returns the fraction of time in which an on-off application sends: `mean(on)/(mean(on) + mean(off))`.
 fn on_share([on, off]: &[Dist; 2]) -> f64 {
     on.mean() / (on.mean() + off.mean())
 }
 
-/// Returns the load that an entry offers in a run that ends at `end`, in seconds.
+/// Returns the load that an entry offers in a run. `end` is the duration of the run, s.
 fn offer(flow: &FlowSpec<Any>, end: f64) -> Option<Offer> {
     let demand = demand(flow)?;
     let until = flow.stop.map_or(end, Time::as_secs_f64).min(end);
@@ -141,7 +142,7 @@ fn offer(flow: &FlowSpec<Any>, end: f64) -> Option<Offer> {
     let life = flow.lifetime.as_ref().map_or(f64::INFINITY, Dist::mean);
     let sends_from = |at: f64| demand.within(life.min(until - at));
     let offer = match &flow.arrivals {
-        // The load of flows with known start times is averaged over the time from the start of the run to their stop
+        // For flows with known start times, the load is averaged over the time from the start of the run to the stop
         // time.
         Arrivals::Times(times) => Offer {
             bits: times
@@ -175,7 +176,7 @@ fn offer(flow: &FlowSpec<Any>, end: f64) -> Option<Offer> {
             let often = f64::from(*batch) / interval.mean();
             let most = limit.map_or(f64::INFINITY, |limit| limit as f64 * f64::from(*batch));
             let last = arrive_until.min(start + most / often);
-            // A run that is shorter than the arrival interval has one arrival.
+            // A run that is shorter than the time between arrivals has one arrival.
             let first = if *at_start && start < until {
                 f64::from(*batch)
             } else {
@@ -191,8 +192,8 @@ fn offer(flow: &FlowSpec<Any>, end: f64) -> Option<Offer> {
     (offer.bits > 0.0 && offer.from < offer.until).then_some(offer)
 }
 
-/// Returns the mean sending time of flows, in seconds. The flows arrive evenly from `first` to `last`, send for `life`,
-/// and are stopped at `until`.
+/// Returns the mean sending time of flows, s. The flows arrive evenly from `first` to `last` and send for `life`
+/// seconds. They stop at `until`.
 fn mean_stay(first: f64, last: f64, until: f64, life: f64) -> f64 {
     if last <= first {
         return 0.0;
@@ -203,7 +204,7 @@ fn mean_stay(first: f64, last: f64, until: f64, life: f64) -> f64 {
     (whole + cut * (until - (cut_from + last) / 2.0)) / (last - first)
 }
 
-/// Returns the index of each path in use, with the fraction of the entry's load on this path.
+/// Returns the index of each path in use, and the fraction of the entry's load on this path.
 fn shares(routes: &Routes, flows: Option<u64>, own: &Offer) -> Vec<(usize, f64)> {
     if routes.is_single() {
         return vec![(0, 1.0)];
@@ -217,7 +218,7 @@ fn shares(routes: &Routes, flows: Option<u64>, own: &Offer) -> Vec<(usize, f64)>
         let holds = (next.min(own.until) - from.as_secs_f64().max(own.from)).max(0.0);
         let places = plan.len() as u64;
         for (place, &path) in (0..).zip(plan) {
-            // Flow `n` takes the path at index `n` modulo the number of places in the plan.
+            // Flow `n` takes the path at index `n` modulo the length of the plan.
             let taken = flows.map_or(1.0 / places as f64, |n| {
                 n.saturating_sub(place).div_ceil(places) as f64 / n as f64
             });

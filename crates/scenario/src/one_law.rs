@@ -1,11 +1,11 @@
-//! Network with one law, for an engine that is compiled for this law only.
+//! Network with one law. Such a network may run on an engine that is compiled only for this law.
 
 use levelflow_laws::{Any, ListedLaw, ListedSignalling, Protocol};
 
 use crate::network::{FlowSpec, LinkSpec, Network};
 
 impl Network<Any> {
-    /// Returns true if all flows are of this law, and all routers of its signalling.
+    /// Returns true if all flows have this law, and all routers have its signalling.
     #[must_use]
     pub fn has_only<L: ListedLaw>(&self) -> bool {
         let mut routers = self.links.iter().flat_map(|link| &link.routers);
@@ -16,7 +16,7 @@ impl Network<Any> {
     /// Converts the network to the types of its only law.
     ///
     /// # Panics
-    /// When a flow or router has another law.
+    /// Panics if a flow or router has another law.
     #[must_use]
     pub fn of_only<L: ListedLaw>(self) -> Network<L> {
         Network {

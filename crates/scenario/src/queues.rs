@@ -1,4 +1,4 @@
-//! Queue disciplines: conversion of a link's table to parameters.
+//! Queue disciplines. Converts the table of a link to parameters.
 
 use std::collections::BTreeMap;
 
@@ -12,24 +12,25 @@ use crate::laws::{read_table, refused, shown};
 use crate::profile::Profile;
 use crate::record::ParameterTables;
 
-/// Returns the parameters of the queue discipline at a link; drop-tail if the scenario chooses none.
+/// Returns the parameters of the queue discipline of a link. The default is drop-tail.
 pub fn read_queue(place: &Place, choice: Option<&QueueChoice>) -> Fallible<AnyQueueParams> {
     let place = place.key("queue");
     let (info, values) = read_values(&place, choice)?;
     queue_params(info.name, &values).map_err(|e| refused(&place, info.name, e))
 }
 
-/// Parses a queue discipline in the notation of scenarios: a name, or a table of a name and its parameters.
+/// Parses a queue discipline in the notation of scenarios. The text is a name, or a table with a name and its
+/// parameters.
 ///
 /// # Errors
-/// When the name or a parameter is unknown, or a value is not allowed.
+/// Returns an error if the name or a parameter is unknown, or if a value is not allowed.
 pub fn queue_of(text: &str) -> Fallible<AnyQueueParams> {
     let wrong = |e: serde_json::Error| Place::from("queue").error(Problem::Value(e.to_string()));
     let choice = serde_json::from_value(value_of(text)).map_err(wrong)?;
     read_queue(&"link".into(), Some(&choice))
 }
 
-/// Returns the queue discipline of a link in the notation of scenarios, with all defaults filled in.
+/// Returns the queue discipline of a link in the notation of scenarios, including default values.
 pub fn queue_in_force(choice: Option<&QueueChoice>) -> ParameterTables {
     let known = read_values(&Place::default(), choice).into_iter();
     known

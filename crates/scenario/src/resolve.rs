@@ -1,4 +1,4 @@
-//! Resolution of a scenario: checks the structure that users write and builds the network that the simulator runs.
+//! Resolution of a scenario: checks the structure that users write and creates the network that the simulator runs.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -19,7 +19,7 @@ use crate::network::{FlowSpec, LinkSpec, LinkState, Network, Routes};
 use crate::queues::read_queue;
 use crate::routing::Topology;
 
-/// Result for a valid scenario: the network, and the node names that its description needs.
+/// Result for a valid scenario: the network, and the names of its nodes.
 #[derive(Debug, Clone)]
 pub struct Resolved {
     /// Network to simulate.
@@ -30,14 +30,15 @@ pub struct Resolved {
 
 /// Clock tolerance of Ethernet: 100 parts per million (IEEE 802.3).
 const CLOCK_TOLERANCE: f64 = 1e-4;
-/// Limit on the name of a run, in bytes: a file name of 255 bytes minus "-seed" and the digits of the largest seed.
+/// Limit on the length of a run's name, in bytes. It is 255 bytes of a file name, minus "-seed" and the digits of the
+/// largest seed.
 const LONGEST_NAME: usize = 230;
-/// Limit on the duration of a run. The simulation clock overflows after 213 days, which leaves time for packets in
+/// Limit on the duration of a run. The simulation clock overflows after 213 days. The difference is for packets in
 /// flight at the end.
 const LONGEST_RUN: Duration = Duration::from_secs(100 * 24 * 3600);
 /// Largest routing weight of a link, as in IS-IS (RFC 5305).
 const MAX_WEIGHT: u32 = 16_777_215;
-/// Limit on the rows per flow and link in the results.
+/// Limit on the number of rows for each flow and each link in the results.
 const MOST_SAMPLES: u64 = 10_000_000;
 
 /// Nodes at the two ends of each link.
@@ -47,10 +48,10 @@ impl Scenario {
     /// Checks the scenario and computes paths, parameters and buffers.
     ///
     /// # Errors
-    /// When the scenario has mistakes. Flows are checked only if the run and all links are correct.
+    /// Returns an error if the scenario has mistakes. Flows are checked only if the run and all links are correct.
     pub fn resolve(&self) -> Fallible<Resolved> {
-        // Flows refer to links and are checked last. The run, the laws and the links are all checked, even if one of
-        // these checks fails.
+        // The run, the laws and the links are all checked, even if one of these checks fails. Flows refer to links and
+        // are checked last.
         let (run, defaults, links) = (self.check_run(), self.read_laws(), self.read_links());
         let wrong = [
             run.err(),
@@ -216,8 +217,8 @@ impl Scenario {
     }
 
     /// Draws clock errors for senders and for the links on their paths, unless hosts are ideal. Sender clocks are fast
-    /// or slow; link clocks are only slow. With exact clocks, packets from an upstream link of equal rate would always
-    /// arrive just as a full queue gets room, and would lock out all other packets.
+    /// or slow. Link clocks are only slow. With exact clocks, packets from an upstream link of equal rate would always
+    /// arrive when a full queue has room. They would lock out all other packets.
     fn set_clocks(&self, links: &mut [LinkSpec<Any>], ends: &Ends, flows: &mut [FlowSpec<Any>]) {
         for flow in flows.iter_mut().filter(|flow| flow.overhead > Duration::ZERO) {
             let (sender, _) = &ends[flow.routes.first().forward[0] as usize];
@@ -229,8 +230,8 @@ impl Scenario {
         }
     }
 
-    /// Adds one router per signalling to each link that data of this signalling crosses. Links with the law "none" get
-    /// no routers.
+    /// Adds routers to links. A link has one router for each signalling whose data crosses the link. A link with the
+    /// law "none" has no routers.
     fn place_routers(
         &self,
         links: &mut [LinkSpec<Any>],
@@ -285,7 +286,7 @@ impl Scenario {
         Ok(())
     }
 
-    /// Checks that each sender that reacts to ECN marks has a marking queue on its path.
+    /// Checks that each sender that reacts to ECN marks has a queue on its path that marks packets.
     fn check_marks(&self, links: &[LinkSpec<Any>], flows: &[FlowSpec<Any>]) -> Fallible<()> {
         for (i, (flow, spec)) in self.flow.iter().zip(flows).enumerate() {
             let marks = |&l: &u32| links[l as usize].queue.ecn();
@@ -311,8 +312,8 @@ fn printable(place: &Place, name: &str) -> Fallible<()> {
     Ok(())
 }
 
-/// Returns the changes of one direction of a link. A reverse direction that has no list of changes takes the changes of
-/// the link, except for quantities that it sets itself.
+/// Returns the changes of one direction of a link. If the reverse direction has no list of changes, it uses the changes
+/// of the link, except for quantities that it sets itself.
 fn own_changes<'a>(link: &'a Link, reverse: Option<&'a Reverse>) -> Cow<'a, Changes> {
     let Some(reverse) = reverse else {
         return Cow::Borrowed(&link.changes);
@@ -387,9 +388,9 @@ fn read_wire(place: &Place, link: &Link, own: &Reverse) -> Fallible<Propagation>
     })
 }
 
-/// Returns an error message if the flow's initial rate is too low for a router to measure. A packet returns the result
-/// of the previous control interval, so a flow that sends less than one packet per two intervals is never counted. An
-/// unlimited flow would then keep its initial rate forever.
+/// Returns an error message if the initial rate of a flow is too low for a router to measure. A packet returns the
+/// result of the previous control interval. A flow that sends less than one packet per two intervals is therefore never
+/// counted. An unlimited flow would then keep its initial rate forever.
 fn too_slow_to_measure(flow: &FlowSpec<Any>, links: &[LinkSpec<Any>]) -> Option<String> {
     if flow.size.is_some() || Any::transport(&flow.params).opening == Opening::Handshake {
         return None;

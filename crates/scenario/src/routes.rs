@@ -1,4 +1,4 @@
-//! Paths of all flows, from the start and after each failure or repair of a link.
+//! Paths of all flows at the start and after each failure or repair of a link.
 
 use std::collections::BTreeSet;
 
@@ -12,23 +12,23 @@ use crate::format::{ArrivalProcess, Flow, Routing, Scenario};
 use crate::network::{LONGEST_DELAY, LinkSpec, RouteSpec, Routes};
 use crate::routing::{Request, Topology};
 
-/// Number of hashes per entry for the choice among paths of equal weight. Later flows reuse the hashes.
+/// Number of hashes per entry that select among paths of equal weight. Later flows reuse these hashes.
 const MAX_HASHED_FLOWS: u64 = 256;
 /// Limit on path searches in a scenario.
 const MOST_SEARCHES: usize = 10_000_000;
 
-/// Path requirements of a flow entry.
+/// Requirements of a flow entry for its paths.
 struct Wanted<'a> {
     place: &'a Place,
     ends: [&'a str; 2],
-    /// Forward and reverse path, if the flow specifies them.
+    /// Forward and reverse path, each if the flow specifies it.
     pinned: [Option<Vec<u32>>; 2],
-    /// Hash keys, one per path.
+    /// Hash keys. Each key selects one path.
     keys: Vec<u64>,
 }
 
 impl Scenario {
-    /// Reads the paths of all flows; `places` names the flows in error messages.
+    /// Reads the paths of all flows. `places` contains the names of flows in error messages.
     pub(crate) fn read_routes(
         &self,
         places: &[Place],
@@ -62,7 +62,7 @@ impl Scenario {
                 match wanted.paths(topology, both) {
                     Ok(paths) => known.set(from, paths),
                     Err(blocked) if known.paths.is_empty() => *routes = Err(blocked),
-                    // A flow without an alternative path keeps its path.
+                    // If no path is found, the flow keeps its previous path.
                     Err(_) => {}
                 }
             }
@@ -82,7 +82,7 @@ impl Scenario {
         Ok(checked.collect())
     }
 
-    /// Returns the times at which routes change, each with the links that are down from this time on.
+    /// Returns the times at which routes change. Each time has the links that are down from this time on.
     fn times(&self, links: &[LinkSpec<Any>]) -> Fallible<Vec<(Time, BTreeSet<u32>)>> {
         let mut times = vec![(Time::ZERO, BTreeSet::new())];
         let Some(reroute) = self.reroute else { return Ok(times) };
@@ -181,7 +181,7 @@ impl Wanted<'_> {
         })
     }
 
-    /// Returns the forward and the reverse path for each hash key.
+    /// Returns one forward and one reverse path for each hash key.
     fn paths(
         &self,
         topology: &Topology<'_>,
@@ -206,7 +206,7 @@ impl Wanted<'_> {
 }
 
 impl Routes {
-    /// Sets the paths that flows take from a time on.
+    /// Sets the paths of the flows from the time `from` on.
     fn set(&mut self, from: Time, paths: Vec<RouteSpec>) {
         let mut plan = Vec::new();
         for path in paths {

@@ -1,5 +1,5 @@
-//! Routing: each path has the least sum of weights. Among paths of equal weight, the least delay decides, then the
-//! order of links in the scenario. Next hops that the scenario sets take precedence.
+//! Routing: each path has the least sum of weights. Among paths of equal weight, the path with the least delay is
+//! selected, then the path whose links come first in the scenario. Next hops set by the scenario take precedence.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
@@ -15,19 +15,19 @@ pub struct Topology<'a> {
     nodes: Vec<&'a str>,
     ids: HashMap<&'a str, usize>,
     links: &'a [LinkSpec<Any>],
-    /// Start and end node of each link: (from, to).
+    /// Start node and end node of each link.
     ends: Vec<(usize, usize)>,
     weights: Vec<u64>,
-    /// Links that start at each node. The table `into` has the links that end at each node.
+    /// Links that start at each node. The table `into` contains the links that end at each node.
     from: Vec<Vec<u32>>,
     into: Vec<Vec<u32>>,
-    /// Next hops that the scenario sets, by (node, destination).
+    /// Next hops set by the scenario, indexed by node and destination.
     overrides: BTreeMap<(usize, usize), usize>,
-    /// True if flows are spread over paths of equal weight (ECMP).
+    /// True if flows are distributed over paths of equal weight (ECMP).
     ecmp: bool,
 }
 
-/// Request for paths between two nodes, one path per key. A hash of the key selects among paths of equal weight.
+/// Request for paths between two nodes, one for each key. A hash of the key selects among paths of equal weight.
 pub struct Request<'b> {
     pub from: &'b str,
     pub to: &'b str,
@@ -37,7 +37,7 @@ pub struct Request<'b> {
 /// Reason for a missing route.
 #[derive(Debug, Clone, Copy)]
 pub enum Blocked {
-    /// One of the nodes does not exist, or both are the same.
+    /// One of the nodes does not exist, or both nodes are the same.
     Ends,
     Unreachable,
     Circle,
@@ -47,7 +47,7 @@ pub enum Blocked {
 type Towards = Option<(u64, u64, u32)>;
 
 impl<'a> Topology<'a> {
-    /// Builds the graph from links with their end nodes and weights.
+    /// Creates the graph. `ends` contains the end nodes of each link.
     pub fn new(links: &'a [LinkSpec<Any>], ends: &'a [(String, String)], weights: Vec<u64>, ecmp: bool) -> Self {
         let mut topology = Self {
             nodes: Vec::new(),
@@ -89,7 +89,7 @@ impl<'a> Topology<'a> {
         })
     }
 
-    /// Returns the first and last node of these routes, each as a number derived from its name.
+    /// Returns the first and the last node of these routes, as numbers derived from their names.
     pub fn ends_of(&self, routes: &Routes) -> [u32; 2] {
         let forward = &routes.first().forward;
         let end = |link: Option<&u32>| link.map_or((0, 0), |&link| self.ends[link as usize]);
@@ -114,7 +114,7 @@ impl<'a> Topology<'a> {
         })
     }
 
-    /// Returns the link with the least delay among the links that are up between two neighbours.
+    /// Returns a link between two neighbours that is up. If there are several, returns the link with the least delay.
     fn link_to(&self, from: usize, to: usize, works: &dyn Fn(u32) -> bool) -> Option<u32> {
         let links = self.from[from].iter().copied();
         links
@@ -126,7 +126,7 @@ impl<'a> Topology<'a> {
         self.links[link as usize].wire.delay.as_ps()
     }
 
-    /// Returns the links of the path through these nodes.
+    /// Returns the links of the path that visits these nodes.
     pub fn along(&self, place: &Place, nodes: &[String]) -> Fallible<Vec<u32>> {
         if nodes.len() < 2 {
             return Err(place.error(Problem::Route("a path needs at least two nodes".into())));
@@ -137,7 +137,7 @@ impl<'a> Topology<'a> {
             .collect()
     }
 
-    /// Finds the paths of each request over links that are up, with one search per destination.
+    /// Finds the paths of each request over links that are up. Runs one search per destination.
     pub fn search(&self, requests: &[Request<'_>], works: &dyn Fn(u32) -> bool) -> Vec<Result<Vec<Vec<u32>>, Blocked>> {
         let mut found: Vec<_> = requests.iter().map(|_| Err(Blocked::Ends)).collect();
         let id = |name: &str| self.ids.get(name).copied();
@@ -193,9 +193,9 @@ impl<'a> Topology<'a> {
         Ok(path)
     }
 
-    /// Returns the next link on the path to the destination. Among links of least weight, ECMP selects the one with the
-    /// largest hash of link and key. A failure then moves only the flows of the failed link (rendezvous hashing:
-    /// Thaler, Ravishankar 1998).
+    /// Returns the next link on the path to the destination. If several links have the least weight, ECMP selects the
+    /// link with the largest hash of link and key. A failure then moves only the flows of the failed link (rendezvous
+    /// hashing: Thaler, Ravishankar 1998).
     fn best_step(&self, here: usize, towards: &[Towards], works: &dyn Fn(u32) -> bool, key: u64) -> Option<u32> {
         let (weight, _, first) = towards[here]?;
         if !self.ecmp {
@@ -208,7 +208,7 @@ impl<'a> Topology<'a> {
         equals.max_by(|&a, &b| hash(a).total_cmp(&hash(b)))
     }
 
-    /// Computes the distance from each node to `goal` (Dijkstra).
+    /// Computes weight and delay from each node to `goal` (Dijkstra).
     fn distances(&self, goal: usize, works: &dyn Fn(u32) -> bool) -> Vec<Towards> {
         let mut found: Vec<Towards> = vec![None; self.nodes.len()];
         found[goal] = Some((0, 0, u32::MAX));

@@ -1,4 +1,4 @@
-//! Published buffer-sizing rules, which compute a number of packets from the properties of a link and its flows.
+//! Published buffer-sizing rules. A rule computes a number of packets from properties of a link and its flows.
 
 use levelflow_laws::{Any, ParamSpec, Unit};
 
@@ -7,7 +7,7 @@ use crate::error::{Place, Problem};
 use crate::network::{FlowSpec, LinkSpec};
 use crate::traffic::{Arrivals, Dist};
 
-/// Limit on buffers that rules and algorithms compute, in packets.
+/// Limit on buffer sizes that rules and algorithms compute, in packets.
 const LARGEST_BUFFER: f64 = 1e9;
 
 /// Published buffer-sizing rule.
@@ -17,8 +17,8 @@ pub struct Rule {
     pub title: &'static str,
     pub source: &'static str,
     pub params: &'static [ParamSpec],
-    /// Computes the buffer in packets. The second argument has the values of all parameters except the first two, N and
-    /// R.
+    /// Function that computes the buffer size in packets. Its second argument contains all parameter values, except
+    /// those of the first two parameters N and R.
     size: fn(&Known, &[f64]) -> f64,
 }
 
@@ -26,7 +26,7 @@ pub struct Rule {
 #[derive(Debug)]
 struct Known {
     flows: f64,
-    /// Packets that the link sends in a second.
+    /// Number of packets that the link sends per second.
     rate: f64,
     /// Bandwidth-delay product `C R`, in packets.
     pipe: f64,
@@ -169,7 +169,8 @@ pub const RULES: &[Rule] = &[
     },
 ];
 
-/// Returns the BSCL buffer (Zhang 2008, eq 9 and 10), in packets. The first value of `rest` is the target loss rate.
+/// Returns the buffer size of BSCL, in packets (Zhang 2008, eq 9 and 10). The first value of `rest` is the target loss
+/// rate.
 fn bscl(known: &Known, rest: &[f64]) -> f64 {
     let &Known { flows, rate, pipe } = known;
     let &[loss, lost_per_flow, part, propagation] = rest else {
@@ -186,7 +187,7 @@ fn bscl(known: &Known, rest: &[f64]) -> f64 {
     }
 }
 
-/// Computes a buffer by a rule, in packets of the largest packet size on the link. The result is at least 1. A result
+/// Computes a buffer size by a rule. The unit is the largest packet on the link. The result is at least 1. A result
 /// above [`LARGEST_BUFFER`] is an error.
 pub fn by_rule(
     place: &Place,
@@ -235,8 +236,8 @@ fn count(crossing: &[(&FlowSpec<Any>, Option<f64>)]) -> Option<f64> {
     (sum > 0).then_some(f64::from(sum))
 }
 
-/// Returns the harmonic mean of the flows' round-trip times, in seconds. Round-trip times must be constant per entry,
-/// or uniformly distributed.
+/// Returns the harmonic mean of the flows' round-trip times, s. The round-trip times of an entry must be constant or
+/// uniformly distributed.
 fn harmonic(crossing: &[(&FlowSpec<Any>, Option<f64>)]) -> Option<f64> {
     let (mut flows, mut inverse) = (0.0, 0.0);
     for (flow, fixed) in crossing {

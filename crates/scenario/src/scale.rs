@@ -1,4 +1,4 @@
-//! Scaling of a scenario: the same network with faster or slower links.
+//! Scales a scenario: returns the same network with faster or slower links.
 
 use levelflow_laws::{LAWS, Signal, Unit};
 use levelflow_units::{Bytes, Duration, Frequency, Packets, Rate};
@@ -9,8 +9,9 @@ use crate::context::Fallible;
 use crate::error::{Place, Problem};
 use crate::quantity::Share;
 
-/// Scales link rates, buffers, arrival rates, rates and response sizes of applications, and the rates of senders
-/// without feedback. Packet sizes and the parameters of other laws do not change.
+/// Multiplies rates and sizes of a scenario by `factor`. These are link rates, buffer sizes, arrival rates, rates and
+/// response sizes of applications, and the rates of senders without feedback. Packet sizes and the parameters of other
+/// laws do not change.
 pub fn scale(raw: &mut Value, factor: f64) {
     let tables = |raw: &mut Value, key: &str, each: &dyn Fn(&mut Value)| {
         raw[key].as_array_mut().into_iter().flatten().for_each(each);
@@ -54,10 +55,10 @@ pub fn scale(raw: &mut Value, factor: f64) {
     }
 }
 
-/// Multiplies the arrival rates of all flow entries.
+/// Multiplies the arrival rates of all flow entries by `factor`.
 ///
 /// # Errors
-/// When an entry has no arrival process, or a scaled value is not allowed.
+/// Returns an error if an entry has no arrival process, or if a scaled value is not allowed.
 pub fn scale_arrivals(raw: &mut Value, factor: f64) -> Fallible<()> {
     let flows = raw["flow"].as_array_mut().into_iter().flatten();
     for (i, flow) in flows.enumerate() {
@@ -93,7 +94,7 @@ pub fn scale_arrivals(raw: &mut Value, factor: f64) -> Fallible<()> {
     Ok(())
 }
 
-/// Multiplies a time, or each time in a distribution.
+/// Multiplies a time by `factor`. In a distribution, multiplies each time.
 fn scale_times(time: &mut Value, factor: f64) {
     match time {
         Value::String(text) => {
@@ -122,13 +123,13 @@ fn scale_link(link: &mut Value, factor: f64) {
             *rate = rate_times(rate, factor);
         }
     }
-    // "1 BDP" scales with the capacity.
+    // A buffer of "1 BDP" already scales with the capacity.
     if let Some(buffer @ Value::String(_)) = table.get_mut("buffer") {
         scale_size(buffer, factor);
     }
 }
 
-/// Multiplies a size in bytes or packets, or each size in a distribution.
+/// Multiplies a size in bytes or packets by `factor`. In a distribution, multiplies each size.
 fn scale_size(size: &mut Value, factor: f64) {
     let times = |n: u64| ((n as f64 * factor).ceil() as u64).max(1);
     match size {

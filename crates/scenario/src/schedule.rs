@@ -21,9 +21,9 @@ pub struct Schedule {
 
 #[derive(Debug)]
 enum Next {
-    /// Start times that are known in advance, latest first.
+    /// Start times that are known before the run. The latest start time comes first.
     Known(Vec<Time>),
-    /// Next arrival of a process, and the number of arrivals left.
+    /// Time of the next arrival of a process, and the number of remaining arrivals.
     Process { at: Option<Time>, left: u64 },
 }
 
@@ -36,19 +36,19 @@ pub struct Arrival {
     pub flows: u32,
 }
 
-/// One flow with its drawn values.
+/// One flow and its drawn values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Transfer {
-    /// Data that the flow carries, in bytes; `None` if unlimited.
+    /// Data that the flow carries, bytes. `None` if unlimited.
     pub size: Option<u64>,
-    /// Time at which the flow stops sending even if data is left; `None` if it never stops.
+    /// Time at which the flow stops, even if it has data to send. `None` if it never stops.
     pub stop: Option<Time>,
-    /// Base round-trip time; `None` for the sum of the links' propagation delays.
+    /// Base round-trip time. `None` for the sum of the propagation delays of the links.
     pub rtt: Option<Duration>,
 }
 
 impl Schedule {
-    /// Creates the schedule of an entry in a run with this seed.
+    /// Creates the schedule of an entry. `seed` is the seed of the run.
     #[must_use]
     pub fn new<P: Protocol>(spec: &FlowSpec<P>, seed: u64) -> Self {
         let stream = |purpose| Stream::new(seed, purpose, &spec.name);
@@ -88,7 +88,7 @@ impl Schedule {
         }
     }
 
-    /// Returns the next arrival; `None` after the last arrival.
+    /// Returns the next arrival. Returns `None` after the last arrival.
     pub fn next<P: Protocol>(&mut self, spec: &FlowSpec<P>) -> Option<Arrival> {
         let arrival = match (&mut self.next, &spec.arrivals) {
             (Next::Process { at, left }, Arrivals::Process { interval, batch, .. }) => {
@@ -109,7 +109,7 @@ impl Schedule {
         comes.then_some(arrival)
     }
 
-    /// Draws the next flow of the entry, which starts at this time.
+    /// Draws the next flow of the entry. The flow starts at `at`.
     pub fn flow<P: Protocol>(&mut self, spec: &FlowSpec<P>, at: Time) -> Transfer {
         let unit = spec.size_unit.get();
         let whole = |size: f64| ((size / unit as f64).ceil().max(1.0) as u64).saturating_mul(unit);
@@ -132,21 +132,21 @@ fn after(from: Time, seconds: f64) -> Option<Time> {
     from.checked_add(Duration::from_secs_f64(seconds)?)
 }
 
-/// Base round-trip time, split between links and hosts. The hosts add the difference between the total and the
-/// propagation delays of the links. The forward path takes half of the total unless its links take longer.
+/// Base round-trip time, divided between links and hosts. The delay at the hosts is the total minus the propagation
+/// delays of the links. The delay from sender to receiver is half of the total, unless the forward links take longer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RoundTrip {
-    /// Base round-trip time of links and hosts.
+    /// Base round-trip time, including links and hosts.
     pub total: Duration,
-    /// Delay at the hosts from sender to receiver.
+    /// Delay at the hosts in the direction from sender to receiver.
     pub forward: Duration,
-    /// Delay at the hosts from receiver to sender.
+    /// Delay at the hosts in the direction from receiver to sender.
     pub reverse: Duration,
 }
 
 impl RoundTrip {
-    /// Splits a round-trip time, given the propagation delays of the forward and the reverse links. If `total` is
-    /// `None`, the hosts add no delay.
+    /// Divides a round-trip time between links and hosts. The second argument contains the propagation delays of the
+    /// forward and the reverse links. If `total` is `None`, the delay at the hosts is zero.
     #[must_use]
     pub fn new(total: Option<Duration>, [there, back]: [Duration; 2]) -> Self {
         let on_links = there + back;
@@ -161,7 +161,7 @@ impl RoundTrip {
         }
     }
 
-    /// Returns the delay at the hosts, in both directions together.
+    /// Returns the sum of the delays at the hosts in both directions.
     #[must_use]
     pub fn at_hosts(&self) -> Duration {
         self.forward + self.reverse

@@ -1,4 +1,5 @@
-//! Parameters of laws and routers as texts `name=value`, as on the command line: `--law jetmax --set tau=0.6`.
+//! Parameters of laws and routers as texts of the form `name=value`, for example on the command line: `--law jetmax
+//! --set tau=0.6`.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +11,10 @@ use crate::edit::value_of;
 use crate::error::{Place, Problem};
 use crate::laws::{law_params, law_values, signalling_params, signalling_values};
 
-/// Returns the parameters of a law: the defaults, overridden by each `name=value` of `sets`.
+/// Returns the parameters of a law. Each `name=value` in `sets` overrides a default.
 ///
 /// # Errors
-/// When the law or a parameter is unknown, or a value is invalid.
+/// Returns an error if the law or a parameter is unknown, or if a value is invalid.
 pub fn params(law: &str, sets: &[String]) -> Fallible<AnyParams> {
     law_params(law, &table(sets)?)
 }
@@ -21,7 +22,7 @@ pub fn params(law: &str, sets: &[String]) -> Fallible<AnyParams> {
 /// Parses `--set` options into a table.
 ///
 /// # Errors
-/// When an option is not of the form `name=value`.
+/// Returns an error if an option does not have the form `name=value`.
 pub fn table(sets: &[String]) -> Fallible<BTreeMap<String, Value>> {
     let mut table = BTreeMap::new();
     for set in sets {
@@ -42,18 +43,18 @@ pub fn values(law: &str, sets: &[String]) -> Fallible<Vec<f64>> {
     law_values(law, &table(sets)?)
 }
 
-/// Returns the names of the laws that match, for help texts and errors.
+/// Returns the names of the laws for which `which` is true. Help texts and errors contain these names.
 #[must_use]
 pub fn law_names(which: impl Fn(&LawInfo) -> bool) -> String {
     let names: Vec<_> = LAWS.iter().filter(|law| which(law)).map(|law| law.name).collect();
     names.join(", ")
 }
 
-/// Returns the parameters of the routers of a signalling, or of the signalling of a law: the defaults, overridden by
-/// each `name=value` of `sets`.
+/// Returns the parameters of the routers of a signalling. `name` is the signalling, or a law with this signalling. Each
+/// `name=value` in `sets` overrides a default.
 ///
 /// # Errors
-/// When routers take no part in it, the name or a parameter is unknown, or a value is invalid.
+/// Returns an error if the signalling has no routers, if the name or a parameter is unknown, or if a value is invalid.
 pub fn router_params(name: &str, sets: &[String]) -> Fallible<AnyRouterParams> {
     signalling_params(name, &table(sets)?)
 }

@@ -1,4 +1,4 @@
-//! Recorded links: capacity, delay, jitter and loss over time from a file, as [changes](Change).
+//! Recorded links: capacity, delay, jitter and loss over time from a file. They are converted to [changes](Change).
 
 use levelflow_units::{Duration, Rate};
 use serde_json::{Value, json};
@@ -23,11 +23,11 @@ const COLUMNS: [&str; 5] = ["t_s", "capacity_bps", "delay_s", "jitter_s", "loss"
 pub enum Recording {
     /// Time series, in order of time.
     Series(Vec<Change>),
-    /// Mahimahi trace, which repeats without end.
+    /// Mahimahi trace, which repeats forever.
     Opportunities(Opportunities),
 }
 
-/// Delivery opportunities: milliseconds at which a packet of 1504 bytes may pass. The sequence repeats.
+/// Delivery opportunities: times in milliseconds at which a packet of 1504 bytes may pass. The sequence repeats.
 #[derive(Debug)]
 pub struct Opportunities {
     times: Vec<u64>,
@@ -37,7 +37,7 @@ pub struct Opportunities {
 /// Replaces each trace file that a link names by the changes in this file.
 ///
 /// # Errors
-/// When `read` fails for a path, or a file is not a trace. The error names the link and the line.
+/// Returns an error if `read` fails for a path, or if a file is not a trace. The error names the link and the line.
 pub fn read_traces(raw: &mut Value, read: impl Fn(&str) -> Result<String, String>) -> Fallible<()> {
     let duration = raw.get("duration").and_then(Value::as_str);
     let duration = duration.and_then(|text| text.parse().ok()).unwrap_or(Duration::ZERO);
@@ -61,7 +61,7 @@ pub fn read_traces(raw: &mut Value, read: impl Fn(&str) -> Result<String, String
 /// Reads a trace.
 ///
 /// # Errors
-/// When `read` fails for its path, or the file is not a trace. The error names the path and the line.
+/// Returns an error if `read` fails, or if the file is not a trace. The error names the path and the line.
 pub fn read_trace(trace: &Trace, read: impl Fn(&str) -> Result<String, String>) -> Result<Recording, String> {
     let (path, found) = match trace {
         Trace::Csv(path) => (path, read(path).and_then(|text| series(&text)).map(Recording::Series)),
@@ -76,7 +76,7 @@ pub fn read_trace(trace: &Trace, read: impl Fn(&str) -> Result<String, String>) 
 }
 
 impl Recording {
-    /// Returns the changes of a time series, or the changes of a Mahimahi trace until the end of the run.
+    /// Returns the changes of a time series. For a Mahimahi trace, returns the changes until the end of the run.
     fn until(self, duration: Duration) -> Result<Vec<Change>, String> {
         let opportunities = match self {
             Self::Series(changes) => return Ok(changes),
@@ -93,7 +93,8 @@ impl Recording {
 }
 
 impl Opportunities {
-    /// Returns an endless sequence of changes, one per 100 ms. The capacity of a change is the mean over its 100 ms.
+    /// Returns an endless sequence of changes, one per 100 ms. The capacity of each change is the mean over the
+    /// following 100 ms.
     pub fn changes(self) -> impl Iterator<Item = Change> {
         (0..).map(move |i| {
             let (from, to) = (DEFAULT_TRACE_STEP * i, DEFAULT_TRACE_STEP * (i + 1));
@@ -105,8 +106,8 @@ impl Opportunities {
         })
     }
 
-    /// Counts the opportunities before a time, over all repetitions of the trace. The last opportunity of a repetition
-    /// occurs when the next repetition begins.
+    /// Returns the number of opportunities before the time `until`, over all repetitions of the trace. The last
+    /// opportunity of a repetition occurs when the next repetition begins.
     fn passed(&self, until: Duration) -> u64 {
         let over = until.as_ps().saturating_sub(1) / self.period.as_ps();
         let within = until - self.period * over;
@@ -115,7 +116,7 @@ impl Opportunities {
     }
 }
 
-/// Returns the lines that are neither empty nor comments, with their line numbers.
+/// Returns the lines that are neither empty nor comments, and their line numbers.
 fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let bare = text.lines().map(|line| line.split('#').next().unwrap_or("").trim());
@@ -177,7 +178,7 @@ fn row(columns: &[&str], line: &str) -> Result<Change, String> {
     Ok(change)
 }
 
-/// Parses a Mahimahi trace; each line is a millisecond at which a packet may pass.
+/// Parses a Mahimahi trace. Each line is a time in milliseconds at which a packet may pass.
 fn opportunities(text: &str) -> Result<Opportunities, String> {
     let mut times: Vec<u64> = Vec::new();
     for (number, line) in lines(text) {

@@ -1,8 +1,8 @@
 //! Loss recovery without SACK (RFC 5681, RFC 6582).
 //!
-//! Receivers always send selective ACKs. This sender derives the cumulative ACK from them and uses only the cumulative
-//! ACK. An ACK that does not advance the cumulative ACK is a duplicate ACK. It shows that a packet has left the
-//! network.
+//! Receivers always send selective ACKs. This sender computes the cumulative ACK from them and uses only the cumulative
+//! ACK. If an ACK does not advance the cumulative ACK, it is a duplicate ACK. A duplicate ACK shows that a packet has
+//! left the network.
 
 use std::collections::VecDeque;
 
@@ -16,11 +16,12 @@ use crate::stream::{Assembly, Chunk};
 pub enum Step {
     /// Duplicate ACK; nothing is retransmitted.
     Duplicate,
-    /// Third duplicate ACK: the first missing chunk is declared lost and retransmitted at once.
+    /// Third duplicate ACK. The first missing chunk is declared lost and retransmitted at once.
     FastRetransmit,
     /// ACK that advances the cumulative ACK; nothing is retransmitted.
     Advance,
-    /// Partial ACK of the data in flight at the loss: the first missing chunk is retransmitted at once.
+    /// Partial ACK: it acknowledges only a part of the data that was in flight at the loss. The first missing chunk is
+    /// retransmitted at once.
     Partial {
         /// True for the first partial ACK of this recovery.
         first: bool,
@@ -30,17 +31,17 @@ pub enum Step {
 /// State of loss recovery without SACK.
 #[derive(Debug)]
 pub struct Cumulative {
-    /// True if the sender stays in recovery after a partial ACK (NewReno).
+    /// True for NewReno, which stays in recovery after a partial ACK.
     partial: bool,
-    /// Data acknowledged by any ACK. The cumulative ACK is the end of the data received in order.
+    /// Data acknowledged by any ACK. The cumulative ACK is the end of the data received without a gap.
     arrived: Assembly,
-    /// Chunks sent beyond the cumulative ACK, in order.
+    /// Chunks that have been sent but not cumulatively acknowledged, in order.
     unacked: VecDeque<Chunk>,
     /// Duplicate ACKs since the cumulative ACK advanced.
     duplicates: u32,
-    /// Packets by which duplicate ACKs inflate the congestion window.
+    /// Number of packets by which duplicate ACKs have increased the congestion window.
     inflation: u32,
-    /// End of the data sent at the latest fast retransmit or timeout (RFC 6582's `recover`).
+    /// End of the data sent at the latest fast retransmit or timeout (`recover` in RFC 6582).
     recover: Option<u64>,
     /// True between a fast retransmit and the ACK that ends recovery.
     recovering: bool,
@@ -49,7 +50,7 @@ pub struct Cumulative {
 }
 
 impl Cumulative {
-    /// Creates the state of a flow that has sent nothing. Returns none if the flow uses SACK.
+    /// Creates the state of a flow that has sent nothing. Returns `None` if the flow uses SACK.
     #[must_use]
     pub fn new(recovery: RecoveryScheme) -> Option<Box<Self>> {
         let partial = match recovery {
@@ -69,61 +70,62 @@ impl Cumulative {
         }))
     }
 
-    /// Cumulative ACK: end of the data received in order.
+    /// Returns the cumulative ACK: the end of the data received without a gap.
     #[must_use]
     pub fn acked(&self) -> u64 {
         self.arrived.in_order()
     }
 
-    /// End of the data sent.
+    /// Returns the end of the data sent.
     fn sent(&self) -> u64 {
         self.unacked.back().map_or(self.acked(), |last| last.end())
     }
 
-    /// Chunks sent beyond the cumulative ACK, in order.
+    /// Returns the chunks that have been sent but not cumulatively acknowledged, in order.
     pub fn unacked(&self) -> impl Iterator<Item = Chunk> + '_ {
         self.unacked.iter().copied()
     }
 
-    /// True if an ACK is expected.
+    /// Returns true if an ACK is expected.
     #[must_use]
     pub fn waits(&self) -> bool {
         !self.unacked.is_empty()
     }
 
-    /// True during fast recovery, when retransmissions are sent regardless of the congestion window.
+    /// Returns true during fast recovery. Retransmissions are then sent regardless of the congestion window.
     #[must_use]
     pub fn is_recovering(&self) -> bool {
         self.recovering
     }
 
-    /// Number of unacknowledged chunks, without the `queued` chunks that await retransmission.
+    /// Returns the number of unacknowledged chunks in flight. `queued` is the number of chunks in the retransmission
+    /// queue.
     #[must_use]
     pub fn flight(&self, queued: usize) -> u32 {
         self.unacked.len().saturating_sub(queued) as u32
     }
 
-    /// Packets in flight minus the inflation by duplicate ACKs. A packet may be sent if this number is below the
-    /// congestion window without inflation.
+    /// Returns the packets in flight minus the increase of the window by duplicate ACKs. A packet may be sent if this
+    /// number is below the congestion window, which does not include the increase.
     #[must_use]
     pub fn outstanding(&self, queued: usize) -> u32 {
         self.flight(queued).saturating_sub(self.inflation)
     }
 
-    /// Records a chunk that is sent, new or retransmitted.
+    /// Records a chunk that is sent or retransmitted.
     pub fn on_send(&mut self, chunk: Chunk) {
         if chunk.offset >= self.sent() {
             self.unacked.push_back(chunk);
         }
     }
 
-    /// Records a chunk that has arrived, as an ACK shows. The caller then calls [`on_ack`](Self::on_ack).
+    /// Records a chunk that has arrived. The caller then calls [`on_ack`](Self::on_ack).
     pub fn arrive(&mut self, chunk: Chunk) {
         self.arrived.on_arrival(chunk);
     }
 
-    /// Handles an ACK while `queued` chunks await retransmission. Returns the reaction and the number of newly
-    /// acknowledged packets. Packets already counted by duplicate ACKs are not included.
+    /// Handles an ACK. `queued` is the number of chunks in the retransmission queue. Returns the reaction and the
+    /// number of newly acknowledged packets. Packets counted at earlier duplicate ACKs are not included.
     pub fn on_ack(&mut self, queued: usize) -> (Step, u32) {
         let flight = self.flight(queued);
         let acked = self
@@ -148,7 +150,7 @@ impl Cumulative {
             //# For each additional duplicate ACK received (after the third), cwnd MUST be incremented by SMSS.
             self.inflation += 1;
         } else if self.duplicates < REORDERING_THRESHOLD && queued == 0 {
-            self.inflation += 1; // one packet of new data per duplicate: limited transmit (RFC 3042)
+            self.inflation += 1; // one packet of new data for each duplicate ACK: limited transmit (RFC 3042)
         } else if self.duplicates == REORDERING_THRESHOLD && self.may_retransmit() {
             //= RFC 5681, section 3.2
             //# The lost segment starting at SND.UNA MUST be retransmitted and cwnd set to ssthresh plus 3*SMSS.
@@ -183,8 +185,8 @@ impl Cumulative {
         (Step::Advance, news)
     }
 
-    /// Handles an expired timer: all unacknowledged data will be retransmitted. Until this data has arrived, duplicate
-    /// ACKs may result from needless retransmissions (RFC 6582, section 3.2, step 4).
+    /// Handles an expired timer. All unacknowledged data will be retransmitted. Until this data has arrived, duplicate
+    /// ACKs may result from unnecessary retransmissions (RFC 6582, section 3.2, step 4).
     pub fn on_timeout(&mut self) {
         self.recover = Some(self.sent());
         (self.recovering, self.duplicates, self.inflation) = (false, 0, 0);

@@ -1,30 +1,30 @@
-//! ACK history: a bitmap of the packets received before the acknowledged packet. If an ACK is lost, the history of a
-//! later ACK shows that its packet arrived.
+//! ACK history: a bitmap of the packets received before the acknowledged packet. If an ACK is lost, the history in a
+//! later ACK shows that the packet arrived.
 
 use levelflow_laws::bytes::before;
 
 /// Length of the history that follows the header of an ACK on the wire, bytes.
 pub const HISTORY_BYTES: usize = 16;
 
-/// Bitmap of the latest 128 packets of a flow, kept by its receiver.
+/// Bitmap of the latest 128 packets of a flow at its receiver.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct History {
     newest: Option<u32>,
-    /// Bit `i`: packet `newest - i` arrived.
+    /// Bit `i` is set if packet `newest - i` arrived.
     seen: u128,
 }
 
 /// Order of an arriving packet relative to earlier arrivals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Order {
-    /// Highest number so far.
+    /// The packet has a higher number than all earlier arrivals.
     Newest {
-        /// Packets missing between this packet and the previous highest number.
+        /// Number of packets missing between this packet and the previous highest number.
         missing: u32,
     },
-    /// Lower number than that of an earlier arrival.
+    /// The packet has a lower number than an earlier arrival, and is no duplicate.
     Late,
-    /// Duplicate, or packet too old to be distinguished from a duplicate.
+    /// The packet is a duplicate, or is too old to be distinguished from a duplicate.
     Again,
 }
 
@@ -52,7 +52,7 @@ impl History {
         Order::Late
     }
 
-    /// Returns the history for the ACK of packet `number`: bit `i` is set if packet `number - 1 - i` arrived.
+    /// Returns the history for the ACK of packet `number`. Bit `i` is set if packet `number - 1 - i` arrived.
     #[inline]
     #[must_use]
     pub fn below(&self, number: u32) -> u128 {
@@ -62,16 +62,16 @@ impl History {
     }
 }
 
-/// Bitmap of the latest packets not yet known to have arrived, kept by the sender.
+/// Bitmap at the sender of the latest packets that are not known to have arrived.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Missing {
     newest: u32,
-    /// Bit `i`: packet `newest - 1 - i` is not known to have arrived.
+    /// Bit `i` is set if packet `newest - 1 - i` is not known to have arrived.
     missing: u128,
 }
 
 impl Missing {
-    /// Creates the record of a flow whose first packet has this number.
+    /// Creates the bitmap of a flow. `first` is the number of the flow's first packet.
     pub fn new(first: u32) -> Self {
         Self {
             newest: first.wrapping_sub(1),
@@ -79,13 +79,14 @@ impl Missing {
         }
     }
 
-    /// Highest packet number acknowledged.
+    /// Returns the highest acknowledged packet number.
     #[inline]
     pub fn newest(&self) -> u32 {
         self.newest
     }
 
-    /// Handles the ACK of packet `number`. Returns the bits of `history` that show new arrivals.
+    /// Handles the ACK of packet `number`. Returns the bits of `history` for packets that were not known to have
+    /// arrived.
     #[inline]
     pub fn on_ack(&mut self, number: u32, history: u128) -> u128 {
         if before(self.newest, number) {
@@ -116,7 +117,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Compares with a plain set of the packets that arrived.
+        /// Compares the bitmap with a set of the packets that arrived.
         #[test]
         fn history_lists_earlier_arrivals(start in any::<u32>(),
                                           steps in prop::collection::vec(-20_i64..40, 1..300)) {
@@ -143,7 +144,7 @@ mod tests {
             }
         }
 
-        /// Compares with a plain set of the numbers acknowledged.
+        /// Compares the bitmap with a set of the acknowledged packet numbers.
         #[test]
         fn each_packet_is_reported_once(start in any::<u32>(),
                                     acks in prop::collection::vec((-20_i64..40, any::<u128>()), 1..300)) {

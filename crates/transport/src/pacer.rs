@@ -4,20 +4,20 @@ use levelflow_units::{Bytes, Duration, Rate, Time};
 
 use crate::starvation;
 
-/// Minimum inter-packet time, so that time advances at any rate.
+/// Minimum inter-packet time. Time must advance between packets at any rate.
 const SHORTEST_GAP: Duration = Duration::from_ps(1);
-/// Largest time by which the send schedule is ahead of the clock. The limit applies to packets sent early in a batch,
-/// and to packets sent while the law's rate is near zero.
+/// Largest difference between the send schedule and the clock if packets are sent early. Packets are early in a batch,
+/// or if the rate of the law is near zero.
 const MAX_AHEAD: Duration = Duration::from_secs(2);
-/// Largest lag behind the send schedule for which a late sender catches up.
+/// Largest lag behind the send schedule that a late sender compensates by faster sending.
 const MAX_CATCH_UP: Duration = Duration::from_secs(1);
 
 /// Limits that a host adds to those of the law.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
-    /// Limit on the sending rate, which no ACK can raise; none if unlimited.
+    /// Limit on the sending rate, which no ACK can raise. `None` if the rate is unlimited.
     pub max_rate: Option<Rate>,
-    /// Largest lag for which a sender catches up after a late poll. The limit is at least the time of one packet.
+    /// Largest lag that a sender compensates after a late poll. The effective limit is at least one inter-packet time.
     pub catch_up: Duration,
     /// Size on the wire of packets that open and close a flow.
     pub control: u16,
@@ -26,18 +26,18 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Catch-up limit in virtual time, where the owner polls exactly when a packet is due.
+    /// Catch-up limit in virtual time. The owner polls exactly when a packet is due.
     pub const VIRTUAL_TIME: Duration = Duration::ZERO;
-    /// Catch-up limit of a thread that owns its socket and sleeps until just before a packet is due. The thread wakes
-    /// within this time. A larger limit would allow bursts.
+    /// Catch-up limit of a thread that owns its socket. The thread sleeps until just before a packet is due, and wakes
+    /// at most this time late. A larger limit would allow bursts.
     pub const OWN_THREAD: Duration = Duration::from_us(250);
-    /// Catch-up limit in an asynchronous runtime. Its timers tick in milliseconds, so a lower limit would reduce the
-    /// rate.
+    /// Catch-up limit in an asynchronous runtime. Its timers have a resolution of milliseconds. A lower limit would
+    /// reduce the rate.
     pub const ASYNC_RUNTIME: Duration = Duration::from_ms(10);
     /// Default rate limit of a sender on a real network, bit/s.
     pub const MAX_RATE: f64 = 10e9;
 
-    /// Returns `rate`, bounded by the largest allowed rate.
+    /// Returns `rate`, or the rate limit if that is lower.
     #[inline]
     #[must_use]
     pub fn bounded(&self, rate: Rate) -> Rate {
@@ -48,11 +48,11 @@ impl Limits {
     }
 }
 
-/// Send schedule: the latest departure. The time of the next departure follows from the current rate.
+/// Send schedule. The next departure time follows from the latest departure and the current rate.
 #[derive(Debug, Clone, Copy)]
 pub struct Pacer {
     last: Time,
-    /// Size of the latest packet, bytes; 0 if the next packet may leave at `last`.
+    /// Size of the latest packet, bytes. 0 if the next packet may leave at `last`.
     size: u16,
 }
 
@@ -64,14 +64,14 @@ impl Pacer {
         Self { last: now, size: 0 }
     }
 
-    /// Scheduled departure of the latest packet.
+    /// Returns the scheduled departure of the latest packet.
     #[inline]
     pub(crate) fn last(&self) -> Time {
         self.last
     }
 
-    /// Returns the departure time of the next packet at this rate. ACK [`starvation`] lengthens the inter-packet time.
-    /// `rtt` is the latest round-trip time.
+    /// Returns the departure time of the next packet at this rate. [`starvation`] increases the inter-packet time if
+    /// ACKs are missing. `rtt` is the latest round-trip time.
     #[inline]
     #[must_use]
     pub fn due(&self, rate: Rate, last_ack_at: Time, rtt: Duration) -> Time {
@@ -93,8 +93,8 @@ impl Pacer {
         *self = Self { last: now, size };
     }
 
-    /// Records a packet scheduled for `due` that leaves late, or early in a batch. The next inter-packet time counts
-    /// from `due`, unless the lag exceeds the catch-up limit.
+    /// Records a packet that leaves late or early. The packet was scheduled for `due`. The next inter-packet time
+    /// starts at `due`, unless the lag exceeds the catch-up limit.
     pub fn on_send_due(&mut self, now: Time, size: u16, due: Time, rate: Rate, catch_up: Duration) {
         let gap = rate.time_to_send(Bytes::new(u64::from(size))).unwrap_or(Duration::ZERO);
         let missed = gap.max(catch_up).min(MAX_CATCH_UP);
@@ -108,7 +108,7 @@ impl Pacer {
 mod tests {
     use super::*;
 
-    /// Sends packets of 1250 bytes for one second, `batch` packets at a time. Each batch is late by the time `late`.
+    /// Sends packets of 1250 bytes for one second, in batches of `batch` packets. Each batch is `late` behind schedule.
     /// Returns the resulting rate, bit/s.
     fn sent(rate: f64, batch: u64, late: Duration, catch_up: Duration) -> f64 {
         let (mut now, mut packets, rate) = (Time::ZERO, 0, Rate::clamped(rate));

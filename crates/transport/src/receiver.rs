@@ -1,4 +1,4 @@
-//! Receiver on the wire: ACKs, and the history of packets received.
+//! Receiver on a real network: writes ACKs and keeps the history of received packets.
 
 use levelflow_laws::{AnyHeader, AnyReceiver, AnySignalling, Arrived, Kind, SIGNALLINGS, Signalling, SignallingInfo};
 use levelflow_units::{Bytes, Time};
@@ -10,7 +10,7 @@ use crate::history::{HISTORY_BYTES, History, Order};
 /// Largest size of an ACK, bytes.
 pub const LONGEST_ACK: usize = MAX_PREFIX_BYTES + HISTORY_BYTES;
 
-/// One flow at its receiver.
+/// Receiver of one flow.
 #[derive(Debug)]
 pub struct Receiver {
     signalling: &'static SignallingInfo,
@@ -18,7 +18,7 @@ pub struct Receiver {
     history: History,
 }
 
-/// Packet received from the wire.
+/// Packet received from a network.
 #[derive(Debug, Clone, Copy)]
 pub struct Received<'a> {
     /// Shim of the packet.
@@ -32,7 +32,8 @@ pub struct Received<'a> {
 }
 
 impl Receiver {
-    /// Creates a receiver for flows of the signalling with this number. Returns none if no signalling has this number.
+    /// Creates a receiver for flows of the signalling with the number `number`. Returns `None` if no signalling has
+    /// this number.
     #[must_use]
     pub fn new(number: u8) -> Option<Self> {
         Some(Self {
@@ -42,17 +43,17 @@ impl Receiver {
         })
     }
 
-    /// Writes the ACK of a packet. The caller sends the ACK unless the packet is
-    /// [unacknowledged](Shim::unacknowledged). Returns the order of the packet and the length of the ACK.
+    /// Writes the ACK of a packet. Returns the order of the packet and the length of the ACK. The caller does not send
+    /// the ACK of an [unacknowledged](Shim::unacknowledged) packet.
     ///
-    /// The ACK ends with the history of earlier packets if the ACK with history fits into `room` bytes. `room` should
-    /// be at most the length of the packet, so that the ACK is not longer than the packet.
+    /// The ACK ends with the history of earlier packets if it then fits into `room` bytes. `room` should be at most the
+    /// length of the packet, so that the ACK is not longer than the packet.
     ///
     /// # Errors
-    /// When the packet does not belong to this flow's signalling.
+    /// Returns an error if the packet does not belong to the signalling of this flow.
     ///
     /// # Panics
-    /// If `out` is shorter than [`LONGEST_ACK`].
+    /// Panics if `out` is shorter than [`LONGEST_ACK`].
     pub fn ack(
         &mut self,
         now: Time,

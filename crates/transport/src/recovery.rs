@@ -1,4 +1,4 @@
-//! Loss recovery of a sender: packets in flight, the retransmission timer, and the retransmission queue.
+//! Loss recovery of a sender: packets in flight, retransmission timer and retransmission queue.
 
 use std::collections::VecDeque;
 
@@ -11,7 +11,7 @@ use crate::rtt::RttEstimator;
 use crate::scoreboard::{Change, Scoreboard};
 use crate::stream::Chunk;
 
-/// Totals of a sender's data.
+/// Counts of a sender's data.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Totals {
     /// Data packets known to have arrived.
@@ -26,28 +26,29 @@ pub struct Totals {
     pub spurious: u64,
     /// Data packets retransmitted.
     pub retransmitted: u32,
-    /// Expired retransmission timers.
+    /// Expirations of the retransmission timer.
     pub timeouts: u32,
 }
 
-/// Loss recovery state. A flow whose law tracks no losses does not need this state.
+/// State of loss recovery. Flows whose law tracks no losses do not need this state.
 #[derive(Debug)]
 pub(crate) struct Recovery<T> {
     pub board: Scoreboard<T>,
     pub rtt: RttEstimator,
-    /// Time at which the timer was started: at the latest ACK, or when a packet was sent with nothing in flight. If the
-    /// law does not track losses, each packet restarts the timer. Such a law uses the timer only after its last packet.
+    /// Start time of the timer. Each ACK starts the timer again, and so does a packet that is sent while no packet is
+    /// in flight. If the law does not track losses, each packet starts the timer again. Such a law uses the timer only
+    /// after its last packet.
     pub armed: Time,
     /// Send time of the latest data packet.
     pub left: Option<Time>,
     pub retransmit_queue: RetransmitQueue,
-    /// State of loss recovery without SACK; none if the flow uses SACK.
+    /// State of loss recovery without SACK. `None` if the flow uses SACK.
     pub cumulative: Option<Box<Cumulative>>,
 }
 
 impl<T: Copy> Recovery<T> {
-    /// Creates the state of a flow that has sent nothing. The next packet has number `next`; at most `most` packets are
-    /// tracked.
+    /// Creates the state of a flow that has sent nothing. The next packet has the number `next`. At most `most` packets
+    /// are tracked.
     pub fn new(transport: &Transport, retransmits: bool, next: u32, most: usize) -> Self {
         let cumulative = Cumulative::new(transport.recovery);
         Self {
@@ -63,7 +64,7 @@ impl<T: Copy> Recovery<T> {
         }
     }
 
-    /// Data packets in flight, as far as ACKs show.
+    /// Returns the number of data packets in flight, according to the ACKs received so far.
     #[inline]
     pub fn outstanding(&self) -> u32 {
         match &self.cumulative {
@@ -72,7 +73,7 @@ impl<T: Copy> Recovery<T> {
         }
     }
 
-    /// True if an ACK of data is expected.
+    /// Returns true if an ACK of data is expected.
     #[inline]
     pub fn waits(&self) -> bool {
         match &self.cumulative {
@@ -81,7 +82,7 @@ impl<T: Copy> Recovery<T> {
         }
     }
 
-    /// Returns the state of a flow that is about to send after an idle period without packets in flight.
+    /// Returns the state of a flow that sends after an idle period. No packet is in flight.
     pub fn restart(&self, now: Time) -> Restart {
         Restart {
             idle: self.left.map_or(Duration::ZERO, |left| now.since(left)),
@@ -90,8 +91,8 @@ impl<T: Copy> Recovery<T> {
         }
     }
 
-    /// Handles an expired timer. All packets in flight are declared lost, unless the flow uses SACK and `goes_on` is
-    /// true.
+    /// Handles an expired timer. All packets in flight are declared lost. If the flow uses SACK and `goes_on` is true,
+    /// no packet is declared lost.
     pub fn on_timeout(&mut self, now: Time, next: u32, goes_on: bool) {
         let retransmits = &mut self.retransmit_queue;
         if let Some(cumulative) = &mut self.cumulative {
@@ -108,7 +109,7 @@ impl<T: Copy> Recovery<T> {
         self.rtt.on_timeout();
     }
 
-    /// True if a chunk must be retransmitted at once, regardless of the congestion window.
+    /// Returns true if a chunk must be retransmitted at once, regardless of the congestion window.
     pub fn must_resend(&self) -> bool {
         let recovers = self.cumulative.as_ref().is_some_and(|c| c.is_recovering());
         recovers && !self.retransmit_queue.queue.is_empty()
@@ -121,11 +122,11 @@ pub(crate) struct RetransmitQueue {
     /// True if lost data is retransmitted.
     pub retransmits: bool,
     pub queue: VecDeque<Chunk>,
-    /// Number of the packet that carries the last retransmission of the latest losses.
+    /// Number of the last packet that retransmits the latest losses.
     until: Option<u32>,
-    /// Spurious losses shown by the latest ACK, of packets whose data was still in this queue.
+    /// Spurious losses shown by the latest ACK whose data is still in this queue.
     pub spared: u32,
-    /// Data of spurious losses shown by the latest ACK, if the data has already been retransmitted.
+    /// Data of spurious losses shown by the latest ACK that has already been retransmitted.
     pub retransmitted: Vec<Chunk>,
     pub totals: Totals,
 }
@@ -156,20 +157,21 @@ impl RetransmitQueue {
         }
     }
 
-    /// Removes queued chunks that start before byte `acked`. These chunks have arrived.
+    /// Removes queued chunks that start before byte `acked`. The receiver has these chunks.
     pub fn forget_before(&mut self, acked: u64) {
         while self.queue.front().is_some_and(|chunk| chunk.offset < acked) {
             self.queue.pop_front();
         }
     }
 
-    /// Records that retransmissions of new losses use the packet numbers from `next` on.
+    /// Records that the next packets retransmit new losses. These packets have the numbers from `next` on.
     pub fn begin(&mut self, next: u32) {
         let more = (self.queue.len() as u32).saturating_sub(1);
         self.until = Some(next.wrapping_add(more));
     }
 
-    /// True if retransmissions of the latest losses, sent after packet `number`, may still be in flight.
+    /// Returns true if retransmissions of the latest losses may be in flight. `number` is the number of the
+    /// acknowledged packet.
     pub fn is_in_flight(&mut self, number: u32) -> bool {
         let in_flight = self.until.is_some_and(|until| before(number, until));
         if !in_flight {

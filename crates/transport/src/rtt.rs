@@ -1,8 +1,8 @@
 //! Round-trip time and retransmission timeout (RTO) of RFC 6298, with the limits of Linux.
 //!
-//! `RTO = SRTT + max(4 RTTVAR, floor)`: the floor is a lower bound of the variance term, as `tcp_rto_min` in Linux. A
-//! second floor may be a lower bound of the sum, as in the RFC and in ns-2. The clock granularity `G` of section 2.3 is
-//! zero, so a floor of any length has its effect.
+//! `RTO = SRTT + max(4 RTTVAR, floor)`. The floor is a lower bound of the variance term, as `tcp_rto_min` in Linux. An
+//! optional second floor is a lower bound of the sum, as in the RFC and in ns-2. The clock granularity `G` of section
+//! 2.3 is zero, so floors of any length are effective.
 
 use levelflow_units::Duration;
 
@@ -11,14 +11,14 @@ use levelflow_units::Duration;
 //# Until a round-trip time (RTT) measurement has been made for a segment sent between the sender and receiver, the
 //# sender SHOULD set RTO <- 1 second
 pub(crate) const FIRST_RTO: Duration = Duration::from_secs(1);
-/// Largest RTO that backoff reaches: `TCP_RTO_MAX` of Linux.
+/// Upper bound of the RTO: `TCP_RTO_MAX` of Linux.
 //= RFC 6298, section 2.5
 //# A maximum value MAY be placed on RTO provided it is at least 60 seconds.
 pub(crate) const MAX_RTO: Duration = Duration::from_secs(120);
-/// Number of doublings that raise even the smallest RTO, 1 us, above [`MAX_RTO`].
+/// Number of doublings that increase the smallest RTO, 1 us, above [`MAX_RTO`].
 const MAX_DOUBLINGS: u8 = 27;
 
-/// Returns an RTO after `doublings` backoffs.
+/// Returns the RTO `rto` after `doublings` backoffs.
 #[inline]
 pub(crate) fn backed_off(rto: Duration, doublings: u8) -> Duration {
     if doublings == 0 {
@@ -33,18 +33,18 @@ pub(crate) fn backed_off(rto: Duration, doublings: u8) -> Duration {
 /// SRTT, RTTVAR and the RTO derived from them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RttEstimator {
-    /// SRTT and RTTVAR, seconds.
+    /// SRTT and RTTVAR, s.
     smoothed: Option<(f64, f64)>,
-    /// Smallest variance term of the RTO, seconds.
+    /// Lower bound of the RTO's variance term, s.
     floor: f64,
-    /// Smallest RTO.
+    /// Lower bound of the RTO.
     least: Duration,
-    /// Timeouts since the last sample.
+    /// Number of timeouts since the last sample.
     backoff: u8,
 }
 
 impl RttEstimator {
-    /// Creates an estimator without a sample. The RTO exceeds SRTT by at least `floor`, and is at least `least`.
+    /// Creates an estimator without a sample. The RTO is at least `SRTT + floor`, and at least `least`.
     #[must_use]
     #[inline]
     pub fn new(floor: Duration, least: Duration) -> Self {
@@ -56,15 +56,15 @@ impl RttEstimator {
         }
     }
 
-    /// SRTT; none before the first sample.
+    /// Returns SRTT. `None` before the first sample.
     #[must_use]
     #[inline]
     pub fn smoothed(&self) -> Option<Duration> {
         self.smoothed.and_then(|(srtt, _)| Duration::from_secs_f64(srtt))
     }
 
-    /// Adds the sample of an ACK. Packet numbers are never reused, so every sample is valid (Karn) and ends the
-    /// backoff.
+    /// Adds the sample of an ACK and ends the backoff. Packet numbers are never reused, so every sample is valid
+    /// (Karn).
     #[inline]
     pub fn on_sample(&mut self, rtt: Duration) {
         //= RFC 6298, section 3
@@ -82,7 +82,7 @@ impl RttEstimator {
         });
     }
 
-    /// Backs off after the timer has expired.
+    /// Doubles the RTO after the timer has expired.
     #[inline]
     pub fn on_timeout(&mut self) {
         //= RFC 6298, section 5.5
@@ -90,7 +90,7 @@ impl RttEstimator {
         self.backoff = self.backoff.saturating_add(1);
     }
 
-    /// RTO, with backoff.
+    /// Returns the RTO, including backoff.
     #[must_use]
     #[inline]
     pub fn timeout(&self) -> Duration {
@@ -147,7 +147,7 @@ mod tests {
         assert_eq!(rtt.timeout(), Duration::from_ms(220));
     }
 
-    /// Linux's cap on the RTO would be below the round-trip time of this path.
+    /// The upper bound of the RTO in Linux would be below the round-trip time of this path.
     #[test]
     fn the_cap_is_never_below_the_rto_itself() {
         let mut rtt = after(LINUX_MIN_RTO_VARIANCE, 1000, Duration::from_secs(200));
@@ -156,7 +156,7 @@ mod tests {
         assert_eq!((rtt.timeout(), rto > Duration::from_secs(200)), (rto, true));
     }
 
-    /// Uses two settings of ns-2: a clock that ticks every 10 ms, and `minrto_` of 200 ms.
+    /// Uses two settings of ns-2: a clock resolution of 10 ms, and `minrto_` of 200 ms.
     #[test]
     fn the_sum_may_have_a_floor_too() {
         for (rtt, expected) in [(20, 200), (189, 200), (191, 201), (1600, 1610)] {
@@ -184,8 +184,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// On a path with constant delay, a delay step smaller than the floor causes no timeout, as in Linux. This
-        /// holds for paths of any length.
+        /// On a path with constant delay, a delay increase below the floor causes no timeout, as in Linux. This holds
+        /// for any path delay.
         #[test]
         fn a_step_of_less_than_the_floor_is_no_timeout(
             rtt_us in 1_u64..10_000_000, floor_us in 1_u64..60_000_000, step in 0.0..0.999_f64, samples in 1_u32..200,
@@ -194,7 +194,7 @@ mod tests {
             let step = Duration::from_secs_f64(step * floor.as_secs_f64()).unwrap();
             let rto = after(floor, samples, rtt).timeout();
             prop_assert!(rto > rtt + step, "{rtt}, step {step}: {rto}");
-            // The variance term is 2 RTT after the first sample, and falls by a quarter with each further sample.
+            // The variance term is `2 RTT` after the first sample. Each further sample reduces it by a quarter.
             let variance = 2.0 * rtt.as_secs_f64() * 0.75_f64.powi(samples as i32 - 1);
             let expected = rtt.as_secs_f64() + variance.max(floor.as_secs_f64());
             prop_assert!((rto.as_secs_f64() / expected - 1.0).abs() < 1e-9, "{rto}, expected {expected} s");

@@ -1,4 +1,5 @@
-//! Rate samples and the state at each packet's departure (draft-ietf-ccwg-bbr, section 4.1), for laws that use them.
+//! Rate samples for laws that use them, and the state of the flow when each packet was sent (draft-ietf-ccwg-bbr,
+//! section 4.1).
 
 use std::collections::VecDeque;
 
@@ -6,7 +7,7 @@ use levelflow_laws::bytes::before;
 use levelflow_laws::{Delivery, Flight};
 use levelflow_units::Time;
 
-/// State of the flow at a packet's departure; see the fields of [`Samples`].
+/// State of the flow when a packet was sent; see the fields of [`Samples`].
 #[derive(Debug, Clone, Copy)]
 struct SendState {
     delivered_at: Time,
@@ -17,44 +18,44 @@ struct SendState {
     app_limited: bool,
 }
 
-/// State of a flow now, and at the departure of each tracked packet.
+/// State of a flow now, and when each tracked packet was sent.
 #[derive(Debug, Default)]
 pub(crate) struct Samples {
-    /// State at the departure of each tracked packet, indexed as in the scoreboard.
+    /// State when each tracked packet was sent. The index is that of the packet in the scoreboard.
     left: VecDeque<SendState>,
     /// Packets delivered so far.
     delivered: u32,
-    /// Time of the ACK that last increased `delivered`.
+    /// Time of the ACK that increased `delivered` last.
     delivered_at: Time,
-    /// Send time of the most recently acknowledged packet.
+    /// Send time of the latest acknowledged packet.
     first_sent: Time,
     /// Packets declared lost so far.
     lost: u32,
-    /// Value of `delivered` when all application-limited packets have arrived (section 4.1.2.4). None if the flow is
+    /// Value of `delivered` after all application-limited packets have arrived (section 4.1.2.4). `None` if the flow is
     /// not application-limited.
     app_limited_until: Option<u32>,
 }
 
 impl Samples {
-    /// Marks the flow application-limited until the packets now in flight have arrived.
+    /// Marks the flow as application-limited until the packets now in flight have arrived.
     #[inline]
     pub fn mark_limited(&mut self, outstanding: u32) {
         self.app_limited_until = Some(self.delivered.wrapping_add(outstanding));
     }
 
-    /// True if the next packet is application-limited.
+    /// Returns true if the next packet is application-limited.
     #[inline]
     pub fn is_app_limited(&self) -> bool {
         self.app_limited_until.is_some()
     }
 
-    /// Restarts the sample interval before a packet that is sent with nothing in flight.
+    /// Starts a new sample interval. Called before a packet is sent while no packet is in flight.
     #[inline]
     pub fn restart(&mut self, now: Time) {
         (self.first_sent, self.delivered_at) = (now, now);
     }
 
-    /// Records a packet's departure. `outstanding` includes this packet.
+    /// Records that a packet is sent. `outstanding` includes this packet.
     #[inline]
     pub fn on_send(&mut self, outstanding: u32) {
         self.left.push_back(SendState {
@@ -67,20 +68,20 @@ impl Samples {
         });
     }
 
-    /// Removes the oldest packet.
+    /// Removes the state of the oldest packet.
     #[inline]
     pub fn forget(&mut self) {
         self.left.pop_front();
     }
 
-    /// Counts a packet declared lost; returns the state at its departure.
+    /// Counts a packet that is declared lost. Returns the state of the flow when the packet was sent.
     #[inline]
     pub fn on_loss(&mut self, index: usize, number: u32) -> Option<Flight> {
         self.lost = self.lost.wrapping_add(1);
         self.flight(index, number)
     }
 
-    /// Counts `packets` that have arrived, as an ACK shows. The acknowledged packet was sent at `sent`.
+    /// Counts `packets` whose arrival an ACK shows. The acknowledged packet was sent at `sent`.
     #[inline]
     pub fn on_ack(&mut self, now: Time, sent: Time, packets: u32) {
         self.delivered = self.delivered.wrapping_add(packets);
@@ -91,7 +92,7 @@ impl Samples {
         self.first_sent = sent;
     }
 
-    /// Returns the rate sample of an acknowledged packet that was sent at `sent`.
+    /// Returns the rate sample of an acknowledged packet. The packet was sent at `sent`.
     #[inline]
     pub fn delivery(&self, now: Time, index: usize, sent: Time) -> Option<Delivery> {
         self.left.get(index).map(|left| Delivery {
@@ -102,7 +103,7 @@ impl Samples {
         })
     }
 
-    /// Returns the state at a packet's departure, for the law.
+    /// Returns the state of the flow when a packet was sent, for the law.
     #[inline]
     pub fn flight(&self, index: usize, number: u32) -> Option<Flight> {
         self.left.get(index).map(|left| Flight {
@@ -127,7 +128,7 @@ mod tests {
         Time::ZERO + Duration::from_ms(t)
     }
 
-    /// Sends three packets, one per millisecond, and a fourth packet at the first ACK. The round trip takes 10 ms.
+    /// Sends three packets, one per millisecond, and a fourth packet at the first ACK. The round-trip time is 10 ms.
     fn acks(samples: bool) -> Vec<Acked> {
         let mut board = Scoreboard::new(0, usize::MAX, samples);
         let send = |board: &mut Scoreboard<()>, t| _ = board.on_send(ms(t), Kind::Data, Chunk::NONE, ());
@@ -162,8 +163,8 @@ mod tests {
         assert_eq!(outstanding, [1, 2, 3, 3]);
     }
 
-    /// Sends eight packets with a scoreboard of six entries, which evicts the first two packets. The ACK of the last
-    /// packet shows packets 2 to 4 to be lost.
+    /// Sends eight packets with a scoreboard for six packets, so the first two packets are evicted. The ACK of the last
+    /// packet shows that packets 2 to 4 are lost.
     #[test]
     fn a_forgotten_packet_takes_its_circumstances_along() {
         let mut board = Scoreboard::new(0, 6, true);

@@ -1,4 +1,4 @@
-//! Scoreboard: tracked packets by number, each in flight, arrived or declared lost.
+//! Scoreboard: state of each tracked packet. A packet is in flight, arrived, or declared lost.
 
 use std::collections::VecDeque;
 
@@ -10,18 +10,17 @@ use crate::history::Missing;
 use crate::samples::Samples;
 use crate::stream::Chunk;
 
-/// Reordering threshold (RFC 5681's three duplicates). A packet is declared lost when a packet arrives that was sent
-/// this number of packets later.
+/// Reordering threshold: the three duplicates of RFC 5681. A packet is declared lost when a packet arrives that was
+/// sent three or more packets later.
 //= RFC 5681, section 3.2
 //# When the third duplicate ACK is received, a TCP MUST set ssthresh to no more than the value given in equation
 //# (4).
 pub const REORDERING_THRESHOLD: u32 = 3;
 /// Length of an ACK history: number of packets before the acknowledged packet that an ACK can report.
 const HISTORY_PACKETS: u32 = 128;
-/// Minimum tracking time of packets that arrived or were declared lost. Their own ACKs may be late.
+/// Minimum tracking time of packets that arrived or were declared lost, because their own ACKs may be late.
 const MIN_MEMORY: Duration = Duration::from_ms(200);
-/// Minimum tracking time as a multiple of the latest round-trip time. The longer of this time and [`MIN_MEMORY`]
-/// applies.
+/// Minimum tracking time in round-trip times. The longer of this time and [`MIN_MEMORY`] applies.
 const ROUND_TRIPS: u64 = 4;
 /// Limit on tracked packets per flow, for a host on a real network.
 pub const MAX_PACKETS: usize = 1 << 16;
@@ -30,15 +29,15 @@ pub const MAX_PACKETS: usize = 1 << 16;
 enum State {
     /// Not acknowledged yet.
     InFlight,
-    /// Arrived, as the ACK of another packet shows.
+    /// Arrived. The ACK of another packet has shown this.
     Arrived,
-    /// Declared lost; its ACK may still arrive.
+    /// Declared lost. The ACK of the packet may still arrive.
     Lost,
     /// Acknowledged by its own ACK.
     Acked,
 }
 
-/// A sent packet; `T` is the host's own record of it.
+/// A sent packet. `T` is the type of the host's own data about the packet.
 #[derive(Debug, Clone, Copy)]
 struct Sent<T> {
     offset: u64,
@@ -61,24 +60,24 @@ impl<T> Sent<T> {
     }
 }
 
-/// Effects of an ACK.
+/// Effects of one ACK.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Acked {
-    /// Data packets whose arrival this ACK is the first to show.
+    /// Number of data packets whose arrival this ACK shows for the first time.
     pub packets: u32,
-    /// Bytes of the newly arrived packets.
+    /// Bytes of the packets counted in `packets`.
     pub bytes: u64,
-    /// Data packets that this ACK causes to be declared lost.
+    /// Number of data packets declared lost because of this ACK.
     pub lost: u32,
-    /// Bytes of the packets declared lost.
+    /// Bytes of the packets counted in `lost`.
     pub lost_bytes: u64,
-    /// Number of `packets` that had been spuriously declared lost.
+    /// Number of packets in `packets` that were spuriously declared lost.
     pub spurious: u32,
-    /// True if a packet sent before the acknowledged packet is missing.
+    /// True if an earlier packet than the acknowledged packet is missing.
     pub gap: bool,
     /// Rate sample, if the acknowledged packet carried data and the scoreboard takes samples.
     pub delivery: Option<Delivery>,
-    /// State of the flow when the acknowledged packet left; present if `delivery` is present.
+    /// State of the flow when the acknowledged packet was sent. Present if `delivery` is present.
     pub flight: Option<Flight>,
 }
 
@@ -91,18 +90,18 @@ pub enum Change {
         number: u32,
         /// Data of the packet.
         chunk: Chunk,
-        /// Other packets in flight.
+        /// Number of other packets in flight.
         outstanding: u32,
-        /// State of the flow when the packet left. None without SACK, or if the scoreboard takes no samples.
+        /// State of the flow when the packet was sent. `None` without SACK, or if the scoreboard takes no samples.
         flight: Option<Flight>,
     },
-    /// Arrived, although declared lost before: the loss was spurious.
+    /// Arrived after it had been declared lost: the loss was spurious.
     Spurious(Chunk),
-    /// Arrived, whether or not the packet was declared lost before.
+    /// Arrived. The packet may have been declared lost before.
     Arrived(Chunk),
 }
 
-/// Packets of one flow, by number. Numbers are consecutive and never reused.
+/// Packets of one flow, indexed by number. Numbers are consecutive and never reused.
 #[derive(Debug)]
 pub struct Scoreboard<T> {
     sent: VecDeque<Sent<T>>,
@@ -113,14 +112,14 @@ pub struct Scoreboard<T> {
     /// Lowest packet number neither acknowledged nor declared lost.
     decided: u32,
     missing: Missing,
-    /// Data packets in flight.
+    /// Number of data packets in flight.
     outstanding: u32,
     /// Rate samples, for laws that need them.
     samples: Option<Box<Samples>>,
 }
 
 impl<T: Copy> Scoreboard<T> {
-    /// Creates an empty scoreboard. The next packet has number `first`; at most `most` packets are tracked.
+    /// Creates an empty scoreboard. The next packet has the number `first`. At most `most` packets are tracked.
     #[must_use]
     pub fn new(first: u32, most: usize, samples: bool) -> Self {
         Self {
@@ -139,42 +138,42 @@ impl<T: Copy> Scoreboard<T> {
         self.samples.is_some()
     }
 
-    /// Data packets in flight, as far as ACKs show.
+    /// Returns the number of data packets in flight, according to the ACKs received so far.
     #[inline]
     #[must_use]
     pub fn outstanding(&self) -> u32 {
         self.outstanding
     }
 
-    /// Number of the next packet.
+    /// Returns the number of the next packet.
     #[inline]
     #[must_use]
     pub fn next(&self) -> u32 {
         self.first.wrapping_add(self.sent.len() as u32)
     }
 
-    /// True if another packet would evict the oldest packet while the oldest packet is still in flight.
+    /// Returns true if another packet would evict a packet that is still in flight.
     #[inline]
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.sent.len() >= self.most && self.sent[0].state == State::InFlight
     }
 
-    /// Marks the flow application-limited until all packets now in flight have arrived.
+    /// Marks the flow as application-limited until all packets now in flight have arrived.
     pub fn mark_limited(&mut self) {
         if let Some(samples) = &mut self.samples {
             samples.mark_limited(self.outstanding);
         }
     }
 
-    /// True if the next packet is application-limited; false if the scoreboard takes no samples.
+    /// Returns true if the next packet is application-limited. False if the scoreboard takes no samples.
     #[inline]
     #[must_use]
     pub fn is_app_limited(&self) -> bool {
         self.samples.as_ref().is_some_and(|samples| samples.is_app_limited())
     }
 
-    /// Adds a packet. If this evicts a packet in flight, the evicted packet is declared lost.
+    /// Adds a packet. This may evict the oldest packet. If the evicted packet is in flight, it is declared lost.
     pub fn on_send(&mut self, now: Time, kind: Kind, chunk: Chunk, tag: T) -> Option<Change> {
         if let Some(samples) = self.samples.as_mut().filter(|_| self.outstanding == 0) {
             samples.restart(now);
@@ -214,14 +213,14 @@ impl<T: Copy> Scoreboard<T> {
         number.wrapping_sub(self.first) as usize
     }
 
-    /// Returns the record of a packet: its kind, its tag, and true if its own ACK arrived.
+    /// Returns kind and tag of a packet, and true if its own ACK has arrived.
     #[must_use]
     pub fn get(&self, number: u32) -> Option<(Kind, T, bool)> {
         let sent = self.sent.get(self.index(number))?;
         Some((sent.kind, sent.tag, sent.state == State::Acked))
     }
 
-    /// Number of the latest tracked packet that carried this chunk.
+    /// Returns the number of the latest tracked packet that carried this chunk.
     #[must_use]
     pub fn last_sent(&self, chunk: Chunk) -> Option<u32> {
         let index = self.sent.iter().rposition(|sent| sent.chunk() == chunk)?;
@@ -229,8 +228,8 @@ impl<T: Copy> Scoreboard<T> {
     }
 
     /// Handles the ACK of packet `number`. Bit `i` of `history` is set if packet `number - 1 - i` arrived. Calls
-    /// `changed` for packets that arrived, were declared lost, or were spuriously declared lost. An ACK of a packet
-    /// that is no longer tracked does nothing.
+    /// `changed` for each packet that arrived or is declared lost, and for each spurious loss. Ignores the ACK of a
+    /// packet that is no longer tracked.
     pub fn on_ack(&mut self, now: Time, number: u32, history: u128, mut changed: impl FnMut(Change)) -> Acked {
         let mut acked = Acked::default();
         let index = self.index(number);
@@ -275,8 +274,8 @@ impl<T: Copy> Scoreboard<T> {
         }
     }
 
-    /// Declares packets in flight lost that were sent at least [`REORDERING_THRESHOLD`] packets before the newest
-    /// packet that arrived.
+    /// Declares packets lost that are in flight and were sent at least [`REORDERING_THRESHOLD`] packets before the
+    /// newest arrived packet.
     fn detect_losses(&mut self, acked: &mut Acked, mut changed: impl FnMut(Change)) {
         let (newest, next) = (self.missing.newest(), self.next());
         while before(self.decided, next) {
@@ -295,7 +294,7 @@ impl<T: Copy> Scoreboard<T> {
         }
     }
 
-    /// Declares a packet lost, if it is in flight.
+    /// Declares a packet lost if it is in flight.
     fn lose(&mut self, index: usize) -> Option<Change> {
         let number = self.first.wrapping_add(index as u32);
         let sent = self.sent.get_mut(index).filter(|sent| sent.state == State::InFlight)?;
@@ -313,7 +312,7 @@ impl<T: Copy> Scoreboard<T> {
         })
     }
 
-    /// Handles an expired timer: declares everything in flight lost. Calls `lost` with the data of each packet.
+    /// Handles an expired timer. Declares all packets in flight lost. Calls `lost` with the data of each packet.
     pub fn on_timeout(&mut self, mut lost: impl FnMut(Chunk)) {
         for i in self.index(self.decided)..self.sent.len() {
             if let Some(Change::Lost { chunk, .. }) = self.lose(i) {
@@ -323,8 +322,8 @@ impl<T: Copy> Scoreboard<T> {
         self.decided = self.next();
     }
 
-    /// Marks a packet in flight as arrived because another packet has delivered the same data. Searches the oldest
-    /// packets in flight, which include a retransmission after a timeout.
+    /// Marks one packet in flight as arrived, because another packet has delivered the same data. Searches only the
+    /// oldest packets. Retransmissions after a timeout are among them.
     pub fn on_duplicate(&mut self, chunk: Chunk) {
         let from = self.index(self.decided).min(self.sent.len());
         let first = self.sent.range_mut(from..).take(HISTORY_PACKETS as usize);
@@ -335,11 +334,11 @@ impl<T: Copy> Scoreboard<T> {
         }
     }
 
-    /// Removes packets whose state no ACK can change any more. `rtt` is the latest round-trip time. There are two
-    /// cases:
+    /// Removes packets whose state no later ACK can change. `rtt` is the latest round-trip time. A packet is removed in
+    /// two cases:
     ///
-    /// - The own ACK of the packet has arrived.
-    /// - The packet arrived or was declared lost, is older than any history, and its own ACK is overdue.
+    /// - Its own ACK has arrived.
+    /// - It arrived or was declared lost, is too old for any history, and its own ACK is overdue.
     #[inline(always)] // per ACK
     fn tidy(&mut self, now: Time, rtt: Duration) {
         while let Some(front) = self.sent.front() {

@@ -1,4 +1,4 @@
-//! Sender of a flow: handshake, pacing, window, loss recovery and end of the flow.
+//! Sender of a flow: handshake, pacing, congestion window, loss recovery and end of the flow.
 
 mod losses;
 
@@ -16,10 +16,10 @@ use crate::scoreboard::Acked;
 use crate::scoreboard::{MAX_PACKETS, Scoreboard};
 use crate::stream::Chunk;
 
-/// Size of a transfer without end.
+/// Size of a transfer that never ends.
 pub const ENDLESS: u64 = u64::MAX;
 
-/// Settings shared by all flows with the same law and host. Each call borrows them.
+/// Settings shared by all flows with the same law and host.
 #[derive(Debug)]
 pub struct Rules<'a, P: Protocol> {
     /// Parameters of the law.
@@ -33,13 +33,13 @@ pub struct Rules<'a, P: Protocol> {
 /// Packet to send.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Transmit<H> {
-    /// Kind of packet.
+    /// Kind of the packet.
     pub kind: Kind,
-    /// Transmission number.
+    /// Packet number.
     pub number: u32,
     /// Size on the wire.
     pub size: u16,
-    /// Position in the transfer of the packet's first byte.
+    /// Position of the packet's first byte in the transfer.
     pub offset: u64,
     /// Header of the law.
     pub header: H,
@@ -52,29 +52,29 @@ pub struct Ack<H> {
     pub number: u32,
     /// Kind of the acknowledged packet.
     pub kind: Kind,
-    /// Round-trip time, without the delay of the ACK at the receiver.
+    /// Round-trip time, minus the delay of the ACK at the receiver.
     pub rtt: Duration,
-    /// Header of the acknowledged packet, after changes by routers and receiver.
+    /// Header of the acknowledged packet, after routers and the receiver have processed it.
     pub header: H,
     /// True if a queue marked the acknowledged packet.
     pub marked: bool,
-    /// ACK history. Bit `i`: packet `number - 1 - i` arrived.
+    /// ACK history. Bit `i` is set if packet `number - 1 - i` arrived.
     pub history: u128,
 }
 
-/// One flow at its sender. A sender has no clock and no socket. The argument `now` never decreases.
+/// Sender of one flow. It has no clock and no socket. The argument `now` never decreases.
 ///
-/// A host reads the time of its next call from [`poll_timeout`](Self::poll_timeout) and packets from
-/// [`poll_transmit`](Self::poll_transmit). It passes ACKs to [`handle_ack`](Self::handle_ack) and timeouts to
-/// [`handle_timeout`](Self::handle_timeout). `T` is the host's own record of each packet.
+/// [`poll_timeout`](Self::poll_timeout) returns the time of the host's next call.
+/// [`poll_transmit`](Self::poll_transmit) returns packets. The host passes ACKs to [`handle_ack`](Self::handle_ack) and
+/// timeouts to [`handle_timeout`](Self::handle_timeout). `T` is the type of the host's own data about each packet.
 #[derive(Debug)]
 #[repr(C)]
 pub struct Sender<P: Protocol, L = <P as Protocol>::Sender, T = ()> {
     next_number: u32,
     open: bool,
-    /// True if inter-packet times grow without ACKs; see [`starvation`](crate::starvation).
+    /// True if inter-packet times increase without ACKs; see [`starvation`](crate::starvation).
     starves: bool,
-    /// True if a packet was sent since the latest ACK.
+    /// True if a packet has been sent since the latest ACK.
     waits: bool,
     retries: u8,
     pacer: Pacer,
@@ -86,7 +86,8 @@ pub struct Sender<P: Protocol, L = <P as Protocol>::Sender, T = ()> {
     /// Position of the first byte not yet sent.
     position: u64,
     stop: Time,
-    /// Start of the current wait for an ACK: time of the latest ACK, or of the first packet after that ACK.
+    /// Start of the current wait for an ACK: the time of the latest ACK, or the send time of the first packet after
+    /// that ACK.
     last_ack_at: Time,
     /// Latest round-trip time.
     rtt: Duration,
@@ -100,7 +101,7 @@ where
     L: SenderLaw<Params = P::Params, Header = HeaderOf<P>>,
     T: Copy,
 {
-    /// Creates a flow without end that begins at `now`.
+    /// Creates an unlimited flow that starts at `now`.
     #[must_use]
     pub fn new(law: L, transport: &Transport, now: Time) -> Self {
         Self {
@@ -129,28 +130,28 @@ where
         self
     }
 
-    /// Starts without data. The application [writes](Self::write) the data later.
+    /// Makes the flow start without data. The application [writes](Self::write) data later.
     #[must_use]
     pub fn with_application(mut self) -> Self {
         self.written = 0;
         self
     }
 
-    /// Adds data of the application, bytes.
+    /// Adds data written by the application. `bytes` is its length.
     pub fn write(&mut self, bytes: u64) {
         self.check_app_limited();
         self.written = self.written.saturating_add(bytes).min(self.size);
     }
 
-    /// Sets the stop time, from which on no data is sent.
+    /// Sets the stop time. No data is sent from this time on.
     #[must_use]
     pub fn with_stop(mut self, stop: Time) -> Self {
         self.stop = stop;
         self
     }
 
-    /// Tracks at most `most` packets. Lost data is retransmitted if `retransmits` is true, and always without SACK.
-    /// Does nothing if the law's packets are never acknowledged.
+    /// Makes the sender track at most `most` packets. Lost data is retransmitted if `retransmits` is true. Without
+    /// SACK, lost data is always retransmitted. The method does nothing for a law without ACKs.
     #[must_use]
     pub fn with_recovery(mut self, transport: &Transport, retransmits: bool, most: usize) -> Self {
         if !transport.acknowledged {
@@ -160,19 +161,19 @@ where
         self
     }
 
-    /// Opens the flow at once, for an owner that has already completed a handshake.
+    /// Opens the flow at once. The owner has already completed a handshake.
     #[must_use]
     pub fn without_handshake(mut self) -> Self {
         self.open = true;
         self
     }
 
-    /// Replaces the law; call it before the first packet.
+    /// Replaces the law. Call this method before the first packet.
     pub fn replace_law(&mut self, law: L) {
         self.law = law;
     }
 
-    /// Restarts pacing: the next packet may leave now.
+    /// Restarts pacing. The next packet may leave at `now`.
     pub fn restart_pacing(&mut self, now: Time) {
         self.pacer = Pacer::new(now);
     }
@@ -192,61 +193,61 @@ where
         &self.law
     }
 
-    /// Size of the transfer, bytes, or [`ENDLESS`].
+    /// Returns the size of the transfer in bytes, or [`ENDLESS`].
     #[inline]
     pub fn size(&self) -> u64 {
         self.size
     }
 
-    /// Time at which the flow stops, or [`Time::NEVER`].
+    /// Returns the time at which the flow stops, or [`Time::NEVER`].
     #[inline]
     pub fn stop(&self) -> Time {
         self.stop
     }
 
-    /// True if data may be sent. Until the handshake is complete, the flow sends only opening packets.
+    /// Returns true if data may be sent. Until the handshake is complete, the flow sends only opening packets.
     #[inline]
     pub fn is_open(&self) -> bool {
         self.open
     }
 
-    /// Smoothed round-trip time; none before the first ACK, or without recovery.
+    /// Returns the smoothed round-trip time. `None` before the first ACK, or without loss recovery.
     pub fn smoothed_rtt(&self) -> Option<Duration> {
         self.recovery.as_ref()?.rtt.smoothed()
     }
 
-    /// Data packets in flight, as far as ACKs show; 0 without recovery.
+    /// Returns the number of data packets in flight, according to the ACKs received so far; 0 without loss recovery.
     #[inline]
     pub fn outstanding(&self) -> u32 {
         self.recovery.as_ref().map_or(0, |r| r.outstanding())
     }
 
-    /// Totals of data delivered, lost and retransmitted; all zero without recovery.
+    /// Returns counts of data delivered, lost and retransmitted. All counts are zero without loss recovery.
     pub fn totals(&self) -> Totals {
         self.recovery
             .as_ref()
             .map_or(Totals::default(), |r| r.retransmit_queue.totals)
     }
 
-    /// Returns the record of a packet: its kind, its tag, and true if its own ACK arrived.
+    /// Returns kind and tag of a packet, and true if its own ACK has arrived.
     pub fn sent(&self, number: u32) -> Option<(Kind, T, bool)> {
         self.recovery.as_ref()?.board.get(number)
     }
 
-    /// Rate of the law, bounded by the host's limit.
+    /// Returns the rate of the law, or the host's rate limit if that is lower.
     #[inline]
     pub fn rate(&self, limits: &Limits) -> Rate {
         limits.bounded(self.law.rate())
     }
 
-    /// True if the flow has data to send at `now`.
+    /// Returns true if the flow has data to send at `now`.
     #[inline]
     pub fn has_data(&self, now: Time) -> bool {
         now < self.stop && self.has_unsent()
     }
 
-    /// Marks the packets in flight application-limited if all written data has been sent and the congestion window has
-    /// room (draft-ietf-ccwg-bbr, section 4.1.2.4).
+    /// Marks the packets in flight as application-limited if all written data has been sent and the congestion window
+    /// is not full (draft-ietf-ccwg-bbr, section 4.1.2.4).
     #[inline]
     fn check_app_limited(&mut self) {
         if !self.has_unsent()
@@ -265,7 +266,7 @@ where
                 .is_some_and(|r| !r.retransmit_queue.queue.is_empty())
     }
 
-    /// True if the congestion window has room for a packet.
+    /// Returns true if the congestion window and the scoreboard have room for a packet.
     #[inline]
     pub fn may_send(&self) -> bool {
         let window = match self.law.window() {
@@ -279,18 +280,19 @@ where
         self.recovery.as_ref().is_some_and(|r| r.must_resend())
     }
 
-    /// True if the scoreboard has no room for another packet.
+    /// Returns true if the scoreboard has no room for another packet.
     #[inline]
     fn is_full(&self) -> bool {
         self.recovery.as_ref().is_some_and(|r| r.board.is_full())
     }
 
-    /// True if the flow has stopped, or everything has been sent and, as far as ACKs show, has arrived.
+    /// Returns true if the flow has stopped, or if all its data has been sent and has arrived, according to the ACKs
+    /// received so far.
     pub fn is_done(&self, now: Time) -> bool {
         now >= self.stop || (self.position >= self.size && self.is_delivered())
     }
 
-    /// True if all data written so far has been sent and, as far as ACKs show, has arrived.
+    /// Returns true if all written data has been sent and has arrived, according to the ACKs received so far.
     pub fn is_delivered(&self) -> bool {
         let waits = self.recovery.as_ref().is_some_and(|r| r.waits());
         self.open && !waits && !self.has_unsent()
@@ -317,13 +319,13 @@ where
         self.due(self.pace(limits))
     }
 
-    /// Scheduled departure of the latest packet, from which pacing continues.
+    /// Returns the scheduled departure of the latest packet. Pacing continues from this time.
     #[inline]
     pub fn departed(&self) -> Time {
         self.pacer.last()
     }
 
-    /// Pacing rate of the next packet, bounded by the host's limit.
+    /// Returns the pacing rate of the next packet, or the host's rate limit if that is lower.
     #[inline]
     fn pace(&self, limits: &Limits) -> Rate {
         limits.bounded(self.law.pace())
@@ -339,7 +341,8 @@ where
         self.pacer.due(rate, last_ack_at, self.rtt)
     }
 
-    /// Returns the send time of the next opening packet. Retries follow after the first RTO, which doubles each time.
+    /// Returns the send time of the next opening packet. The first retry follows after the first RTO, which doubles for
+    /// each later retry.
     fn retry(&self) -> Time {
         match self.retries.checked_sub(1) {
             None => self.pacer.last(),
@@ -349,7 +352,7 @@ where
 
     /// Returns the deadline for the next ACK. The host calls [`handle_timeout`](Self::handle_timeout) at this time. If
     /// the law does not track losses, a deadline exists only while the flow has no other packet to send. If the law has
-    /// its own timer, a deadline exists also while the flow sends.
+    /// its own timer, a deadline also exists while the flow sends.
     #[inline]
     pub fn timeout(&self, transport: &Transport) -> Option<Time> {
         if let Some(own) = self.law.timeout() {
@@ -366,7 +369,8 @@ where
         Some(recovery.armed.saturating_add(recovery.rtt.timeout()))
     }
 
-    /// Returns the time of the next action if no ACK arrives earlier. This time may be in the past.
+    /// Returns the time of the next action, under the assumption that no ACK arrives earlier. This time may be in the
+    /// past.
     pub fn poll_timeout(&self, rules: &Rules<'_, P>) -> Option<Time> {
         let sends = !self.open || (self.has_unsent() && self.may_send());
         let departure = sends.then(|| self.departure(rules.limits));
@@ -374,7 +378,7 @@ where
         times.into_iter().flatten().min().filter(|at| *at < Time::NEVER)
     }
 
-    /// Returns the packet to send now, if one is due, and records it with `tag`.
+    /// Returns a packet if one is due now. Records the packet with `tag`.
     pub fn poll_transmit(&mut self, rules: &Rules<'_, P>, now: Time, tag: T) -> Option<Transmit<HeaderOf<P>>> {
         let may_send = !self.open || self.may_send();
         if !may_send || self.departure(rules.limits) > now {
@@ -383,7 +387,8 @@ where
         self.transmit(rules, now, tag)
     }
 
-    /// Same as [`poll_transmit`](Self::poll_transmit), for a host that has checked pacing and congestion window.
+    /// Does the same as [`poll_transmit`](Self::poll_transmit). The host has already checked pacing and congestion
+    /// window.
     #[inline(always)]
     pub fn transmit(&mut self, rules: &Rules<'_, P>, now: Time, tag: T) -> Option<Transmit<HeaderOf<P>>> {
         if !self.open {
@@ -397,7 +402,7 @@ where
         Some(self.send(rules, now, Kind::Data, chunk, chunk.length, tag))
     }
 
-    /// Sends a data packet of a size chosen by the host.
+    /// Returns a data packet of a size chosen by the host.
     pub fn transmit_sized(&mut self, rules: &Rules<'_, P>, now: Time, size: u16, tag: T) -> Transmit<HeaderOf<P>> {
         let chunk = Chunk {
             offset: self.position,
@@ -453,10 +458,10 @@ where
         let number = self.next_number;
         self.next_number = number.wrapping_add(1);
         if number == 0 && self.law.paces() {
-            self.pacer = Pacer::new(now); // no catching up for the time before the first packet
+            self.pacer = Pacer::new(now); // the sender does not compensate for the time before its first packet
         }
         if !self.waits {
-            (self.last_ack_at, self.waits) = (now, true); // no ACK was expected before
+            (self.last_ack_at, self.waits) = (now, true); // no ACK was expected before this packet
         }
         let catch_up = rules.limits.catch_up;
         if catch_up == Duration::ZERO || !self.open {
@@ -475,7 +480,7 @@ where
                     let paced = self.law.paces();
                     self.law.on_restart(rules.params, now, &recovery.restart(now));
                     if !paced && self.law.paces() {
-                        self.pacer.on_send(now, size); // pacing begins here, without catching up for the idle time
+                        self.pacer.on_send(now, size); // pacing begins here and does not compensate for the idle time
                     }
                 }
                 recovery.left = Some(now);
@@ -503,7 +508,7 @@ where
         }
     }
 
-    /// Handles an ACK. The law is notified first of the losses that the ACK shows, then of the ACK itself.
+    /// Handles an ACK. The law is first notified of the losses that the ACK shows, then of the ACK.
     #[inline(always)]
     pub fn handle_ack(&mut self, rules: &Rules<'_, P>, now: Time, ack: &Ack<HeaderOf<P>>) -> Acked {
         let in_time = rules.limits.catch_up > Duration::ZERO && !self.is_late(rules, now);
@@ -522,7 +527,7 @@ where
             };
             let spared = std::mem::take(&mut recovery.retransmit_queue.spared);
             if ack.kind == Kind::Data {
-                // Packets that were neither in flight nor retransmitted do not count for the congestion window.
+                // A spurious loss whose data is still queued was not in flight, and does not count as acknowledged.
                 feedback.acked = acked.packets.saturating_sub(spared);
                 (feedback.spurious, feedback.gap) = (acked.spurious, acked.gap);
                 feedback.delivery = acked.delivery.filter(|_| rules.transport.measures_delivery);
@@ -537,13 +542,13 @@ where
             self.open = true;
             self.pacer = Pacer::new(now);
         } else if in_time && self.departure(rules.limits) < now {
-            // Congestion window or rate allowed no packet until now, so the sender does not catch up.
+            // Congestion window or rate allowed no packet until now, so there is no lag to compensate.
             self.pacer = Pacer::new(now);
         }
         acked
     }
 
-    /// True if the host polls late: congestion window and pacing already allow a packet.
+    /// Returns true if the host polls late: the congestion window and pacing already allow a packet.
     fn is_late(&self, rules: &Rules<'_, P>, now: Time) -> bool {
         self.may_send() && self.departure(rules.limits) <= now
     }

@@ -1,30 +1,29 @@
-//! ACK-starvation backoff: a sender that receives no ACKs slows down, under any law.
+//! ACK-starvation backoff. Without ACKs, a sender slows down under any law.
 //!
 //! Some laws keep their rate until an ACK changes it. Such a law would never slow down on a path that delivers nothing.
-//! Backoff begins when no ACK has arrived for [`MIN_STARVATION`], or for [`ROUND_TRIPS`] round-trip times if that is
-//! longer. The inter-packet time then doubles with each further second, up to [`MAX_GAP`]. It is never shorter than the
+//! Backoff begins after [`MIN_STARVATION`] without ACKs, or after [`ROUND_TRIPS`] round-trip times if that is longer.
+//! The inter-packet time then doubles with each further second, up to [`MAX_GAP`]. It is never shorter than the
 //! inter-packet time of the law. The first ACK ends the backoff. Idle time before a packet does not count.
 //!
 //! Laws with their own timer back off by themselves. Laws without ACKs and laws with a constant rate never back off.
 //!
-//! The simulator runs the same code. There, too, a flow whose round-trip time exceeds [`FIRST_PATIENCE`] slows down
-//! until its first ACK arrives.
+//! The simulator runs the same code. There, too, a flow slows down until its first ACK arrives if its round-trip time
+//! exceeds [`FIRST_PATIENCE`].
 
 use levelflow_units::{Duration, Time};
 
 /// Minimum time without ACKs before backoff begins.
 pub const MIN_STARVATION: Duration = Duration::from_secs(1);
-/// Time before backoff begins if no ACK has arrived yet. The round-trip time is unknown then. The value is the first
-/// RTO
-/// of RFC 1122.
+/// Time before backoff begins while no ACK has arrived yet. The round-trip time is then unknown. The value is the first
+/// RTO of RFC 1122.
 pub const FIRST_PATIENCE: Duration = Duration::from_secs(3);
 /// Minimum time without ACKs before backoff begins, in round-trip times.
 pub const ROUND_TRIPS: u64 = 4;
 /// Maximum inter-packet time that the backoff causes.
 pub const MAX_GAP: Duration = Duration::from_secs(1);
 
-/// Returns the inter-packet time after a packet sent at `now`. The law requests an inter-packet time of `gap`. The
-/// result grows with the time since the latest ACK. `rtt` is the latest round-trip time, zero before the first ACK.
+/// Returns the inter-packet time after a packet sent at `now`. `gap` is the inter-packet time of the law. The result
+/// grows with the time since the latest ACK. `rtt` is the latest round-trip time, or zero before the first ACK.
 #[inline]
 pub(crate) fn backed_off(gap: Duration, now: Time, last_ack_at: Time, rtt: Duration) -> Duration {
     let starved = now.since(last_ack_at);

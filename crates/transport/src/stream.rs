@@ -1,4 +1,4 @@
-//! Bytes of a transfer: chunks cut by the sender, and their reassembly at the receiver.
+//! Data of a transfer: the sender splits it into chunks, and the receiver reassembles the chunks.
 
 use std::collections::BTreeMap;
 
@@ -23,11 +23,11 @@ impl Chunk {
     }
 }
 
-/// Puts the chunks of a transfer in order.
+/// Reassembles the chunks of a transfer.
 #[derive(Debug, Clone, Default)]
 pub struct Assembly {
     in_order: u64,
-    /// Out-of-order data, as a map from start to end of each block. Retransmitted chunks keep their bounds, so two
+    /// Out-of-order data: start and end of each block. A retransmitted chunk has the same bounds as before, so two
     /// chunks are equal or disjoint.
     out_of_order: BTreeMap<u64, u64>,
 }
@@ -53,14 +53,14 @@ impl Assembly {
         u64::from(chunk.length)
     }
 
-    /// True if this chunk is the next one and nothing before it is missing.
+    /// Returns true if this chunk is the next one and no data has arrived out of order.
     #[must_use]
     #[inline]
     pub fn expects(&self, chunk: Chunk) -> bool {
         chunk.offset == self.in_order && self.out_of_order.is_empty()
     }
 
-    /// Bytes received from the start without a gap.
+    /// Returns the number of bytes received from the start without a gap.
     #[must_use]
     #[inline]
     pub fn in_order(&self) -> u64 {

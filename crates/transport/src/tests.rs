@@ -1,4 +1,4 @@
-//! Flows over a bottleneck in virtual time, with or without a router of the law.
+//! Flows over a bottleneck in virtual time. The bottleneck may have a router of the law.
 
 mod same;
 mod timers;
@@ -32,7 +32,7 @@ fn params(law: &str) -> AnyParams {
     with(law, &[])
 }
 
-/// Returns the parameters of a law: `changes`, and the defaults of all other parameters.
+/// Returns the parameters of a law. `changes` override the defaults.
 pub(crate) fn with(law: &str, changes: &[(&str, f64)]) -> AnyParams {
     let table = LAWS.iter().find(|info| info.name == law).unwrap().params;
     assert!(
@@ -45,7 +45,7 @@ pub(crate) fn with(law: &str, changes: &[(&str, f64)]) -> AnyParams {
     levelflow_laws::params(law, &values).unwrap()
 }
 
-/// Returns the parameters of the routers of a law, all at their defaults.
+/// Returns the default parameters of the routers of a law.
 fn router_params(law: &str) -> AnyRouterParams {
     let signalling = LAWS.iter().find(|info| info.name == law).unwrap().signalling;
     let values: Vec<f64> = signalling.params.iter().map(|row| row.default).collect();
@@ -78,8 +78,8 @@ impl Datagram for Packet {
     }
 }
 
-/// Treatment of an ACK by the reverse path. Returns the delay of each copy of the ACK that arrives. If the ACK is lost,
-/// the list is empty.
+/// Behaviour of the reverse path for an ACK. Returns the delay of each copy of the ACK that arrives. The list is empty
+/// if the ACK is lost.
 type Fate = Box<dyn FnMut(&mut Vec<u8>) -> Vec<Duration>>;
 
 struct World {
@@ -350,7 +350,7 @@ fn without_acks_a_sender_slows_down_to_a_packet_per_second() {
     }
 }
 
-/// A sender whose law needs no ACKs sends at the rate of its law, within the host's limit.
+/// A sender whose law needs no ACKs sends at the rate of its law, up to the host's rate limit.
 #[test]
 fn a_sender_that_needs_no_acks_never_slows_down() {
     for law in LAWS.iter().filter(|law| law.signal == Signal::Nothing) {
@@ -372,7 +372,7 @@ fn a_sender_that_needs_no_acks_never_slows_down() {
 
 #[test]
 fn without_a_router_a_flow_keeps_its_first_rate_and_reports_it() {
-    // Without its router, ABC behaves like CUBIC, whose rate grows while no packet is lost.
+    // Without its router, ABC behaves as CUBIC, whose rate increases while no packet is lost.
     for law in explicit_laws().map(|law| law.name).filter(|law| *law != "abc") {
         let mut world = World::new(law, 1, false);
         let first = world.senders[0].rate();
@@ -419,7 +419,7 @@ fn an_ack_of_every_law_shows_whether_a_router_saw_the_packet() {
             });
             let ack = sender.handle_ack(Time::ZERO + ms(at + 1), (at + 1) * 1_000_000, &shim, &header, &[]);
             let routed = ack.unwrap().routed;
-            // A router leaves no trace in an XCP packet that requests no change.
+            // The header of an XCP packet that requests no change does not show whether a router processed it.
             assert!(
                 routed == Some(seen) || !seen && routed.is_none(),
                 "{}: {routed:?}",
@@ -429,12 +429,12 @@ fn an_ack_of_every_law_shows_whether_a_router_saw_the_packet() {
     }
 }
 
-/// Sends a packet at this time (ms) and returns its ACK.
+/// Sends a packet at the time `at` (ms) and returns its ACK.
 fn exchange(sender: &mut Sender, at: u64) -> (Shim, Vec<u8>) {
     exchange_through(sender, at, |_| {})
 }
 
-/// Sends a packet at this time (ms) past a router that may write into its header, and returns the ACK.
+/// Sends a packet at the time `at` (ms) and returns its ACK. `router` may change the header of the packet.
 fn exchange_through(sender: &mut Sender, at: u64, router: impl FnOnce(&mut AnyHeader)) -> (Shim, Vec<u8>) {
     let mut wire = [0; MAX_PREFIX_BYTES];
     let now = Time::ZERO + ms(at);
@@ -550,7 +550,7 @@ fn the_sent_rate_is_that_of_the_law() {
     );
 }
 
-/// QUIC has a handshake of its own. Under QUIC, a law that needs a handshake paces from its first packet on.
+/// QUIC has its own handshake. Under QUIC, a law that needs a handshake paces from its first packet on.
 #[test]
 fn without_a_handshake_of_its_own_a_law_paces_at_once() {
     for law in explicit_laws() {
@@ -574,7 +574,7 @@ fn the_first_packet_leaves_alone() {
     }
 }
 
-/// The sender sends four packets in 1.5 s and receives no ACK. The first timeout is 1 s after the last packet.
+/// The sender sends four packets in 1.5 s and receives no ACK. The first timeout follows 1 s after the last packet.
 #[test]
 fn the_last_packet_of_a_slow_flow_has_a_whole_timeout() {
     let mut sender = Sender::new(params("kelly"), FlowInfo::of(PACKET), 1)

@@ -11,15 +11,15 @@ pub enum Rejected {
     Signalling,
     /// ACK of a packet that was never sent or is no longer tracked.
     Unknown,
-    /// ACK of a packet that was acked before.
+    /// ACK of a packet that was acknowledged before.
     Replayed,
-    /// Timestamp before the packet was sent or after the ACK arrived.
+    /// Timestamp before the packet was sent, or after the ACK arrived.
     Time,
     /// Invalid header.
     Header(DecodeError),
 }
 
-/// Rejected ACKs, by reason.
+/// Numbers of rejected ACKs, by reason.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Rejections {
     /// [`Rejected::UnknownFlow`] and [`Rejected::Signalling`].
@@ -46,7 +46,7 @@ impl Rejections {
         } += 1;
     }
 
-    /// Total of all reasons.
+    /// Returns the total over all reasons.
     #[must_use]
     pub fn total(&self) -> u64 {
         self.stranger + self.unknown + self.replayed + self.time + self.header

@@ -1,4 +1,4 @@
-//! Sender on the wire: a [`Sender`] that writes and reads shims.
+//! Sender on a real network: a [`Sender`] that writes and reads shims.
 
 use levelflow_laws::{
     Any, AnyHeader, AnyParams, AnySender, Bottleneck, FlowInfo, Kind, Protocol, SenderLaw, Transport,
@@ -23,7 +23,7 @@ pub struct FlowCounters {
     pub bytes: u64,
     /// ACKs accepted.
     pub acks: u64,
-    /// Totals of data delivered, lost and retransmitted.
+    /// Counts of data delivered, lost and retransmitted.
     #[serde(flatten)]
     pub data: Totals,
     /// ACKs rejected.
@@ -33,9 +33,9 @@ pub struct FlowCounters {
 /// Result of an accepted ACK.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AckReport {
-    /// Round-trip time, without the delay of the ACK at the receiver.
+    /// Round-trip time, minus the delay of the ACK at the receiver.
     pub rtt: Duration,
-    /// True if a router of the law wrote into the header. None if the header cannot show this.
+    /// True if a router of the law wrote into the header. `None` if the header cannot show this.
     pub routed: Option<bool>,
 }
 
@@ -48,8 +48,8 @@ pub struct Encoded {
     pub prefix: usize,
 }
 
-/// Sender of one flow on the wire, under a law. A sender has no clock and no socket. The argument `now` never
-/// decreases. Timestamps are nanoseconds of any clock of the host.
+/// Sender of one flow on a real network, under a law. It has no clock and no socket. The argument `now` never
+/// decreases. Timestamps are in nanoseconds of any clock of the host.
 #[derive(Debug)]
 pub struct WireSender<S: Sink> {
     params: AnyParams,
@@ -97,15 +97,15 @@ impl<S: Sink> WireSender<S> {
         self
     }
 
-    /// Sets the rate limit (10 Gb/s by default), which no ACK can raise.
+    /// Sets the rate limit, which no ACK can raise. The default is 10 Gb/s.
     #[must_use]
     pub fn with_max_rate(mut self, max_rate: Rate) -> Self {
         self.limits.max_rate = Some(max_rate);
         self
     }
 
-    /// Sets the size on the wire and the stop time of the transfer. If `retransmits` is true, lost data is
-    /// retransmitted.
+    /// Sets size and stop time of the transfer. The size is in bytes on the wire. If `retransmits` is true, lost data
+    /// is retransmitted.
     #[must_use]
     pub fn with_transfer(mut self, size: Option<u64>, stop: Option<Time>, retransmits: bool) -> Self {
         let mut sender = self.sender.with_recovery(&self.transport, retransmits, MAX_PACKETS);
@@ -134,15 +134,15 @@ impl<S: Sink> WireSender<S> {
         self.sender.is_delivered()
     }
 
-    /// Opens the flow at once, for an owner that has already completed a handshake.
+    /// Opens the flow at once. The owner has already completed a handshake.
     #[must_use]
     pub fn without_handshake(mut self) -> Self {
         self.sender = self.sender.without_handshake();
         self
     }
 
-    /// Logs the inputs of the law. Call this method before the first packet. The log must have the same parameters and
-    /// flow.
+    /// Logs the inputs of the law. Call this method before the first packet. The log must have the parameters and the
+    /// flow information of this sender.
     #[must_use]
     pub fn with_log(mut self, log: Log<S>) -> Self {
         self.sender.replace_law(LoggedSender::with_log(
@@ -152,73 +152,74 @@ impl<S: Sink> WireSender<S> {
         self
     }
 
-    /// Parameters of the law.
+    /// Returns the parameters of the law.
     #[must_use]
     pub fn params(&self) -> &AnyParams {
         &self.params
     }
 
-    /// Transport requirements of the law.
+    /// Returns the transport requirements of the law.
     #[must_use]
     pub fn transport(&self) -> &Transport {
         &self.transport
     }
 
-    /// Random number that ACKs of the flow carry.
+    /// Returns the random number that ACKs of the flow carry.
     #[must_use]
     pub fn flow(&self) -> u32 {
         self.flow
     }
 
-    /// Rate of the law, bounded by the host's limit.
+    /// Returns the rate of the law, or the host's rate limit if that is lower.
     #[must_use]
     pub fn rate(&self) -> Rate {
         self.sender.rate(&self.limits)
     }
 
-    /// Next rate that the law proposes, bounded by the host's limit.
+    /// Returns the next rate that the law proposes, or the host's rate limit if that is lower.
     #[must_use]
     pub fn proposal(&self) -> Rate {
         self.limits.bounded(self.law().proposal())
     }
 
-    /// Congestion window of the law: limit on data packets in flight.
+    /// Returns the congestion window of the law: the limit on data packets in flight.
     #[must_use]
     pub fn window(&self) -> u32 {
         self.law().window()
     }
 
-    /// Data packets in flight, as far as ACKs show.
+    /// Returns the number of data packets in flight, according to the ACKs received so far.
     #[must_use]
     pub fn outstanding(&self) -> u32 {
         self.sender.outstanding()
     }
 
-    /// True if the flow has data to send at `now`.
+    /// Returns true if the flow has data to send at `now`.
     #[must_use]
     pub fn has_data(&self, now: Time) -> bool {
         self.sender.has_data(now)
     }
 
-    /// True if the flow has stopped, or everything has been sent and, as far as ACKs show, has arrived.
+    /// Returns true if the flow has stopped, or if all its data has been sent and has arrived, according to the ACKs
+    /// received so far.
     #[must_use]
     pub fn is_done(&self, now: Time) -> bool {
         self.sender.is_done(now)
     }
 
-    /// Bottleneck that limits the flow's rate, according to its law.
+    /// Returns the bottleneck that limits the flow's rate, according to its law.
     #[must_use]
     pub fn bottleneck(&self) -> Bottleneck {
         self.law().bottleneck()
     }
 
-    /// Smoothed round-trip time; none before the first ACK.
+    /// Returns the smoothed round-trip time. `None` before the first ACK.
     #[must_use]
     pub fn rtt(&self) -> Option<Duration> {
         self.sender.smoothed_rtt()
     }
 
-    /// Counters of packets sent and ACKs received so far.
+    /// Returns counters of packets sent and ACKs received so far.
     #[must_use]
     pub fn counters(&self) -> FlowCounters {
         FlowCounters {
@@ -256,12 +257,13 @@ impl<S: Sink> WireSender<S> {
         self.sender.departure(&self.limits)
     }
 
-    /// Restarts pacing now, after another pacer was used.
+    /// Restarts pacing at `now`, after another pacer has been used.
     pub fn restart_pacing(&mut self, now: Time) {
         self.sender.restart_pacing(now);
     }
 
-    /// Returns the time of the next action if no ACK arrives earlier. This time may be in the past.
+    /// Returns the time of the next action, under the assumption that no ACK arrives earlier. This time may be in the
+    /// past.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Time> {
         let rules = Self::rules(&self.params, &self.transport, &self.limits);
@@ -274,10 +276,10 @@ impl<S: Sink> WireSender<S> {
         self.sender.handle_timeout(&rules, now);
     }
 
-    /// Writes shim and header of the packet to send now, if one is due.
+    /// Writes shim and header of a packet if one is due now.
     ///
     /// # Panics
-    /// If `out` is shorter than [`shim::MAX_PREFIX_BYTES`](levelflow_wire::shim::MAX_PREFIX_BYTES).
+    /// Panics if `out` is shorter than [`shim::MAX_PREFIX_BYTES`](levelflow_wire::shim::MAX_PREFIX_BYTES).
     pub fn poll_transmit(&mut self, now: Time, stamp_ns: u64, out: &mut [u8]) -> Option<Encoded> {
         let rules = Self::rules(&self.params, &self.transport, &self.limits);
         let packet = self.sender.poll_transmit(&rules, now, stamp_ns)?;
@@ -288,7 +290,7 @@ impl<S: Sink> WireSender<S> {
     /// window. If `more` is true, another shim follows in the datagram.
     ///
     /// # Panics
-    /// If `out` is too short, as for [`poll_transmit`](Self::poll_transmit).
+    /// Panics if `out` is too short, as for [`poll_transmit`](Self::poll_transmit).
     pub fn transmit_sized(&mut self, now: Time, stamp_ns: u64, size: u16, more: bool, out: &mut [u8]) -> Encoded {
         let rules = Self::rules(&self.params, &self.transport, &self.limits);
         let packet = self.sender.transmit_sized(&rules, now, size, stamp_ns);
@@ -298,7 +300,7 @@ impl<S: Sink> WireSender<S> {
     /// Writes the packet that signals the end of the flow.
     ///
     /// # Panics
-    /// If `out` is too short, as for [`poll_transmit`](Self::poll_transmit).
+    /// Panics if `out` is too short, as for [`poll_transmit`](Self::poll_transmit).
     pub fn transmit_end(&mut self, now: Time, stamp_ns: u64, out: &mut [u8]) -> Encoded {
         let rules = Self::rules(&self.params, &self.transport, &self.limits);
         let packet = self.sender.transmit_end(&rules, now, stamp_ns);
@@ -327,11 +329,11 @@ impl<S: Sink> WireSender<S> {
         }
     }
 
-    /// Handles an ACK received at `now`. `stamp_ns` is the same time on the timestamp clock. `rest` begins with the
-    /// history of the ACK, if the ACK has one.
+    /// Handles an ACK that arrives at `now`. `stamp_ns` is the same time on the timestamp clock. `rest` begins with the
+    /// history of the ACK, if there is one.
     ///
     /// # Errors
-    /// When the ACK is rejected. Only the counters change then.
+    /// Returns an error if the ACK is rejected. In this case, only counters change.
     pub fn handle_ack(
         &mut self,
         now: Time,

@@ -1,5 +1,5 @@
-//! Warnings about laws: router intervals that do not fit the round-trip times, and host properties that differ between
-//! laws.
+//! Warnings about laws: long control intervals compared with round-trip times, and different host properties for
+//! different laws.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,21 +11,21 @@ use crate::context::{propagation, router};
 use crate::network::FlowSpec;
 use crate::resolve::Resolved;
 
-/// Largest ratio of a control interval to the longest round-trip time that causes no warning. A flow needs several
-/// intervals to reach its rate.
+/// Largest ratio of control interval to longest round-trip time that causes no warning. A flow needs several intervals
+/// to reach its rate.
 const LONG_INTERVAL_ROUND_TRIPS: f64 = 5.0;
-/// Minimum number of packets per control interval on a saturated link, so that measured rates are accurate to a few
+/// Minimum number of packets per control interval on a saturated link. Measured rates are then accurate to a few
 /// percent.
 const MIN_PACKETS_PER_INTERVAL: u64 = 100;
-/// Packet size assumed on a link without flows, in bytes.
+/// Packet size with which `MIN_PACKETS_PER_INTERVAL` is converted to a time, in bytes.
 const TYPICAL_PACKET: u64 = 1000;
 
 /// Property of hosts: its name, the key that sets it, and a function that returns its value for a flow.
 type Property<'a> = (&'a str, &'a str, &'a dyn Fn(&FlowSpec<Any>) -> String);
 
 impl Resolved {
-    /// Returns warnings about routers whose control intervals are long compared with the round-trip times. A signalling
-    /// has at most one warning, about the link with the largest ratio.
+    /// Returns warnings about routers whose control intervals are long compared with round-trip times. Each signalling
+    /// has at most one warning, which names the link with the largest ratio.
     pub(super) fn long_intervals(&self) -> Vec<String> {
         let mut worst: BTreeMap<&str, (f64, usize, String)> = BTreeMap::new();
         for (l, link) in self.network.links.iter().enumerate() {
@@ -35,7 +35,7 @@ impl Resolved {
                     continue;
                 };
                 if !signalling.params.iter().any(|row| row.name == "interval") {
-                    continue; // its interval follows the round-trip times
+                    continue; // the interval of this router depends on the round-trip times
                 }
                 let interval = router(link.capacity, params).interval(params);
                 let packets = link
@@ -65,7 +65,7 @@ impl Resolved {
         worst.into_values().map(line).collect()
     }
 
-    /// Returns the longest base round-trip time among the flows of a signalling whose data crosses a link.
+    /// Returns the longest base round-trip time of the flows of a signalling whose data crosses a link.
     fn longest_round_trip(&self, link: u32, signalling: &str) -> Option<Duration> {
         let crossing = self.network.flows.iter().filter(|flow| {
             let mut paths = flow.routes.paths.iter();
@@ -82,7 +82,7 @@ impl Resolved {
         drawn.or_else(|| paths.filter_map(|path| propagation(path, &self.network.links)).max())
     }
 
-    /// Returns a warning for each property of hosts that differs between the laws of a run.
+    /// Returns a warning for each host property that has different values for different laws of a run.
     pub(super) fn unequal_hosts(&self) -> Vec<String> {
         let flows = &self.network.flows;
         let alike = |flow: &&FlowSpec<Any>| flow.params.law().params.iter().any(|row| row.name == "initial_window");

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use super::*;
 use crate::{Network, Scenario};
 
-/// Builds a line of links with these capacities, in Mb/s, and delays, in us. If `shaped` is given, the first link has a
-/// shaper at this fraction of its capacity.
+/// Creates links in series. `links` contains their capacities in Mb/s and their delays in us. If `shaped` is given, the
+/// first link has a shaper at this fraction of its capacity.
 fn line(links: &[(f64, u64)], shaped: Option<f64>) -> Network<Any> {
     let link = |(i, &(mbps, us)): (usize, &(f64, u64))| {
         let mut link = json!({
@@ -31,7 +31,7 @@ const AT_ONCE: RoundTrip = RoundTrip {
     reverse: Duration::ZERO,
 };
 
-/// Returns the time at which the last packet has crossed the links, computed packet by packet.
+/// Returns the time at which the last packet has crossed the links. The time is computed for each packet.
 fn crossed(links: &[IdealLink], sizes: &[f64]) -> f64 {
     let mut free = vec![0.0_f64; links.len()];
     let mut last = 0.0;
@@ -71,7 +71,7 @@ fn a_handshake_takes_a_round_trip_and_the_time_to_send_its_packets() {
     let time = |handshake| {
         IdealPath::new(&network.links, route, Bytes::new(40), handshake).time(1000, Bytes::new(1000), &hosts)
     };
-    // Transfer: half a round trip, and 1 ms for 1000 B at 8 Mb/s. Handshake: 10 ms, and twice 40 us.
+    // Transfer: half a round-trip time, and 1 ms for 1000 B at 8 Mb/s. Handshake: 10 ms, and twice 40 us.
     assert!((time(false) - 0.006).abs() < 1e-12, "{}", time(false));
     assert!((time(true) - 0.016_08).abs() < 1e-12, "{}", time(true));
 }

@@ -2,7 +2,7 @@ use serde_json::{Value, json};
 
 use crate::Scenario;
 
-/// Builds a scenario of 100 s with the links A -> B of 10 Mb/s and B -> C of 40 Mb/s.
+/// Returns a scenario of 100 s with the links A->B of 10 Mb/s and B->C of 40 Mb/s.
 fn network(flows: Value) -> Value {
     json!({
         "name": "n", "duration": "100 s",
@@ -19,7 +19,7 @@ fn described(raw: &Value) -> Value {
     json!(scenario.resolve().unwrap().describe(&scenario))
 }
 
-/// Returns the load of a link by name.
+/// Returns the load of the link with the name `link`.
 fn load(raw: &Value, link: &str) -> f64 {
     let described = described(raw);
     let links = described["links"].as_array().unwrap();
@@ -27,7 +27,7 @@ fn load(raw: &Value, link: &str) -> f64 {
     found["offered_load"].as_f64().unwrap()
 }
 
-/// Builds a flow entry from A to C with additional keys.
+/// Returns a flow entry from A to C with additional keys.
 fn entry(law: Value, more: Value) -> Value {
     let mut flow = json!({ "name": "x", "law": law, "from": "A", "to": "C" });
     flow.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
@@ -41,7 +41,7 @@ fn near(found: f64, expected: f64) {
     );
 }
 
-/// Compares the load of entries with closed forms, on both links of their path.
+/// Compares the load of entries with closed forms, on both links of the path.
 fn check(cases: &[(Value, Value, f64)]) {
     for (law, more, expected) in cases {
         let raw = entry(law.clone(), more.clone());
@@ -60,7 +60,7 @@ fn cubic() -> Value {
     json!("cubic")
 }
 
-/// Returns a law that sends at 0.4 of the first link's capacity.
+/// Returns a law that sends at 0.4 times the capacity of the first link.
 fn cbr() -> Value {
     json!({ "cbr": { "rate": "4 Mb/s" } })
 }
@@ -153,14 +153,14 @@ fn constant_senders_and_applications_offer_their_rate() {
             json!({ "size": "50 kB", "arrivals": { "poisson": "5 /s" } }),
             0.2,
         ),
-        // One flow arrives per second and sends for 2 s, so two are active. The end of the run shortens the last two by
-        // 1 s on average.
+        // One flow arrives per second and sends for 2 s, so two flows are active. At the end of the run, the last two
+        // flows stop 1 s early on average.
         (
             cbr(),
             json!({ "lifetime": "2 s", "arrivals": { "poisson": "1 /s" } }),
             0.4 * 2.0 * 0.99,
         ),
-        // One unlimited flow arrives per second, so 50 are active on average.
+        // One unlimited flow arrives per second, so 50 flows are active on average.
         (cbr(), json!({ "arrivals": { "interval": "1 s" } }), 0.4 * 50.0),
         (cubic(), json!({ "application": { "rate": "3 Mb/s" } }), 0.3),
         (cbr(), json!({ "application": { "rate": "3 Mb/s" } }), 0.3),
@@ -190,12 +190,12 @@ fn entries_add_up_and_each_link_counts_what_it_can_serve() {
     near(load(&raw, "A->B"), 1.8);
     near(load(&raw, "B->C"), 0.9 / 4.0);
     raw["link"][1]["queue"] = json!({ "cake": { "rate": "5 Mb/s" } });
-    // The entry b fills nine tenths of 5 Mb/s, the rate of its slowest link.
+    // Entry b has a load of 0.9 on its slowest link, which has 5 Mb/s.
     near(load(&raw, "A->B"), 0.9 + 0.45);
     near(load(&raw, "B->C"), 0.9);
     raw["link"][1]["queue"] = json!({ "policer": { "rate": "2 Mb/s" } });
     near(load(&raw, "B->C"), 0.9);
-    // The link serves 2 Mb/s in the first half of the run, because of the policer, and 1 Mb/s in the second half.
+    // In the first half of the run, the policer limits the link to 2 Mb/s. In the second half, the capacity is 1 Mb/s.
     raw["flow"][1]["arrivals"] = json!({ "poisson": "0.1 /s" });
     raw["link"][1]["changes"] = json!([{ "at": "50 s", "capacity": "1 Mb/s" }]);
     near(load(&raw, "B->C"), 0.8 / 1.5);
@@ -248,14 +248,14 @@ fn overload_is_warned_of_at_the_busiest_link() {
     assert_eq!(described(&outage)["links"][0]["offered_load"], Value::Null);
 }
 
-/// Verifies that the draws of the engine and of the testbed agree with the closed form.
+/// Verifies that the random draws of the engine and of the testbed agree with the closed form.
 mod draws {
     use levelflow_units::{Bytes, Time};
 
     use super::*;
     use crate::{Application, Schedule};
 
-    /// Returns the mean load of A->B over seeds, by drawing each flow of the run.
+    /// Returns the mean load of A->B over several seeds. Each flow of the run is drawn.
     fn drawn(raw: &Value) -> f64 {
         let network = Scenario::from_value(raw).unwrap().resolve().unwrap().network;
         let (end, spec) = (Time::ZERO + network.duration, &network.flows[0]);

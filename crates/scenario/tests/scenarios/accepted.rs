@@ -1,4 +1,4 @@
-//! Resolution of scenarios without mistakes, and the warnings about them.
+//! Resolution of scenarios without mistakes, and their warnings.
 
 use levelflow_scenario::Scenario;
 use levelflow_units::{Buffer, Bytes, Duration};
@@ -52,7 +52,7 @@ fn a_link_without_flows_takes_the_longest_round_trip_of_the_network() {
         json!({ "from": "B", "to": "D", "capacity": "8 Mb/s", "delay": "1 s", "buffer": "1 BDP", "duplex": true });
     let resolved = resolve(&[("/link/2", more)]);
     let idle = resolved.network.links.iter().find(|link| link.name == "B->D").unwrap();
-    // The round-trip time between A and C is 40 ms, and 1 MB/s times 40 ms is 40 kB.
+    // The round-trip time between A and C is 40 ms, and 1 MB/s * 40 ms = 40 kB.
     assert_eq!(idle.buffer, Buffer::Bytes(Bytes::new(40_000)));
     refused(
         &[("/flow", json!([])), ("/link/0/buffer", json!("1 BDP"))],
@@ -60,8 +60,8 @@ fn a_link_without_flows_takes_the_longest_round_trip_of_the_network() {
     );
 }
 
-/// Verifies the BDP, the target rate, the arrival rate for a load, and the service rate in outages, for a link with a
-/// shaper or policer.
+/// Verifies four quantities of a link with a shaper or policer: BDP, target rate, arrival rate for a given load, and
+/// service rate in outages.
 #[test]
 fn a_link_serves_what_its_shaper_or_policer_lets_pass() {
     for (queue, service) in [
@@ -157,8 +157,8 @@ fn a_seed_matters_where_something_is_drawn() {
     }
 }
 
-/// Verifies that the processing time is one packet transmission on the slowest link of the path, and that clock errors
-/// are at most 100 parts per million.
+/// Verifies the processing time, which is the transmission time of one packet on the slowest link of the path. Clock
+/// errors are at most 100 parts per million.
 #[test]
 fn hosts_have_a_processing_time_and_a_clock_unless_the_profile_is_that_of_the_papers() {
     for law in ["cubic", "ks", "jetmax", "bbr", "cbr"] {
@@ -179,8 +179,8 @@ fn hosts_have_a_processing_time_and_a_clock_unless_the_profile_is_that_of_the_pa
     }
 }
 
-/// The path of the valid scenario has a round-trip time of 40 ms. Its slowest link sends 100 packets of 1000 B in 80
-/// ms.
+/// The flow of the valid scenario has a round-trip time of 40 ms. The slowest link of its path sends 100 packets of
+/// 1000 B in 80 ms.
 #[test]
 fn an_interval_that_is_long_beside_round_trips_gets_the_value_that_fits() {
     let warnings_of = |changes: &[(&str, Value)]| {
@@ -234,7 +234,7 @@ fn hosts_that_differ_from_law_to_law_get_a_line_for_each_difference() {
     assert!(lines[0].contains("an ACK for each packet for cubic") && lines[1].contains("SRTT + 1 ms or more"));
 }
 
-/// Uses transfers of twice the bandwidth-delay product, which fit into the path and the queue that slow start builds.
+/// Uses transfers of two bandwidth-delay products. They fit into the path and the queue that slow start causes.
 #[test]
 fn large_transfers_fill_a_buffer_without_limit_too() {
     let full = |size: Value| {
@@ -248,8 +248,8 @@ fn large_transfers_fill_a_buffer_without_limit_too() {
     assert!(!full(json!("20 kB")));
 }
 
-/// Compares the defaults of the profiles: the initial window of RFC 6928 (10 packets) or ns-2 (2), and the switches of
-/// Linux.
+/// Compares the defaults of the two profiles. The initial window is 10 packets (RFC 6928) or 2 packets (ns-2). Other
+/// options are those of Linux or of ns-2.
 #[test]
 fn a_profile_is_a_set_of_defaults() {
     let params = |changes: &[(&str, Value)]| {
@@ -276,7 +276,7 @@ fn a_profile_is_a_set_of_defaults() {
     // Values of a scenario override the defaults of the profile.
     let own = ("/flow/0/law", json!({ "cubic": { "initial_window": 4 } }));
     assert_eq!(params(&[own, ("/profile", json!("paper"))])["initial_window"], "4");
-    // Prague paces by its own rules.
+    // Prague has its own pacing rules.
     for profile in ["linux", "paper"] {
         let prague = [
             ("/flow/0/law", json!("prague")),

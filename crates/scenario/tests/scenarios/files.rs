@@ -1,4 +1,4 @@
-//! Scenario files: invalid TOML, and the line numbers of mistakes.
+//! Scenario files with invalid TOML, and the line numbers of mistakes.
 
 use levelflow_scenario::{Scenario, read_traces};
 
@@ -26,7 +26,7 @@ fn broken_files_get_line_and_column() {
     );
 }
 
-/// A truncated file is rejected with a one-line error, or is read as a shorter file.
+/// A truncated file is rejected with an error of one line, or is read as a shorter file.
 #[test]
 fn truncated_files_are_refused_or_read_as_they_stand() {
     let whole = include_str!("../../../../scenarios/dumbbell.toml");
@@ -70,7 +70,7 @@ fn every_example_is_accepted() {
     assert!(!files.is_empty());
     for file in files {
         let text = std::fs::read_to_string(&file).unwrap();
-        // The reader of scenario files would have replaced the name of the distribution by its points.
+        // The reader of scenario files would have replaced the name of the distribution by points of the distribution.
         let text = text.replace(
             r#"{ cdf = "web-search" }"#,
             r#"{ empirical = [["1 kB", 0.5], ["1 MB", 1.0]] }"#,
@@ -84,7 +84,7 @@ fn every_example_is_accepted() {
     }
 }
 
-/// Twelve mistakes and their lines: two or more in an entry, at the top level, and in a nested table.
+/// Twelve mistakes and their lines. They are at the top level, in list entries and in a nested table.
 #[test]
 fn all_mistakes_of_a_file_are_said_each_with_its_line() {
     let text = r#"name = "ten"
@@ -121,11 +121,12 @@ ack_delay = { every = "often", hold = "never" }
         .map(|one| levelflow_scenario::line(text, one).expect(one))
         .collect();
     lines.sort_unstable();
-    // The missing capacity of the second link is reported at the line where its entry begins. Line 26 has two mistakes.
+    // The second link has no capacity. This mistake is reported at the first line of the link. Line 26 has two
+    // mistakes.
     assert_eq!(lines, [2, 3, 4, 9, 10, 11, 13, 17, 24, 25, 26, 26], "{error}");
 }
 
-/// A misspelt required key is one mistake. An unrelated name in its place is two.
+/// A misspelt required key is one mistake. An unrelated key in its place is two mistakes.
 #[test]
 fn a_misspelt_key_is_not_also_reported_missing() {
     let said = |key: &str| {

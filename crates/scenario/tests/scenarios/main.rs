@@ -1,4 +1,4 @@
-//! Scenarios: each mistake produces one line with place, problem and allowed values. Valid scenarios resolve as
+//! Scenarios. Each mistake produces one line with place, problem and allowed values. Valid scenarios resolve as
 //! expected.
 
 #![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
@@ -27,7 +27,7 @@ fn check(scenario: &Value) -> Result<(), String> {
     resolved.map(drop).map_err(|e| e.to_string())
 }
 
-/// Returns the valid scenario with these values set at these JSON pointers.
+/// Returns the valid scenario with changed values. A change consists of a JSON pointer and a value.
 fn changed(changes: &[(&str, Value)]) -> Value {
     let mut scenario = good();
     for (pointer, value) in changes {
@@ -49,7 +49,7 @@ fn resolve(changes: &[(&str, Value)]) -> Resolved {
         .unwrap()
 }
 
-/// Asserts that the error has one line, which contains each of these texts.
+/// Asserts that the error has one line and that the line contains each of these texts.
 fn assert_line(line: &str, texts: &[&str]) {
     assert!(
         !line.contains(['\n', '\r']) && line.len() < 700,

@@ -1,4 +1,4 @@
-//! Losses of a sender: recovery with and without SACK, and the retransmission timeout.
+//! Losses of a sender: loss recovery with and without SACK, and the retransmission timeout.
 
 use levelflow_laws::{HeaderOf, Kind, Loss, Protocol, SenderLaw};
 use levelflow_units::Time;
@@ -15,7 +15,7 @@ where
     L: SenderLaw<Params = P::Params, Header = HeaderOf<P>>,
     T: Copy,
 {
-    /// Notifies the law of a loss, if the law tracks losses.
+    /// Notifies the law of a loss if the law tracks losses.
     pub(super) fn notify_loss(law: &mut L, rules: &Rules<'_, P>, now: Time, change: Change, next: u32) {
         if let Change::Lost {
             number,
@@ -65,8 +65,8 @@ where
         acked
     }
 
-    /// Recovers losses without SACK. The law is notified of a loss at each fast retransmit. An ACK counts as progress
-    /// if the cumulative ACK advances.
+    /// Handles an ACK without SACK. The law is notified of one loss at each fast retransmit. `gap` is true unless the
+    /// cumulative ACK advances and recovery is over.
     #[inline(never)]
     pub(super) fn recover_in_order(
         recovery: &mut Recovery<T>,
@@ -129,9 +129,9 @@ where
         }
     }
 
-    /// Handles an expired timer: all packets in flight are declared lost, and are retransmitted at once. If the law has
-    /// its own timer and the flow has more data to send, only the pace changes. ACKs of later packets will then show
-    /// the losses.
+    /// Handles an expired timer. All packets in flight are declared lost and are then retransmitted. An exception is a
+    /// law with its own timer: if the flow uses SACK and has more data to send, only the pace changes. ACKs of later
+    /// packets then show the losses.
     pub fn handle_timeout(&mut self, rules: &Rules<'_, P>, now: Time) {
         if self.timeout(rules.transport).is_none_or(|timeout| now < timeout) {
             return;

@@ -1,4 +1,4 @@
-//! Tests of loss recovery. The sender has no congestion window, so that tests can choose the order of events. Reno and
+//! Tests of loss recovery. The sender has no congestion window, so tests can choose the order of events. Reno and
 //! NewReno run without SACK.
 
 use std::collections::VecDeque;
@@ -18,7 +18,7 @@ const LIMITS: Limits = Limits {
     least: 0,
 };
 
-/// Transfer of packets of 100 bytes, and its receiver.
+/// Transfer with packets of 100 bytes, and its receiver.
 struct Transfer {
     params: AnyParams,
     transport: Transport,
@@ -50,7 +50,7 @@ impl Transfer {
         }
     }
 
-    /// Sends the next packet. Returns the packet number, and the position of its data in the transfer, in packets.
+    /// Sends the next packet. Returns its number, and the position of its data in the transfer, counted in packets.
     fn send(&mut self) -> Option<(u32, u64)> {
         let rules = Rules {
             params: &self.params,
@@ -194,8 +194,8 @@ proptest! {
     }
 }
 
-/// On a real network the scoreboard is bounded. If the scoreboard is full, the sender waits for ACKs and evicts no
-/// packet in flight.
+/// On a real network, the scoreboard has a limited size. If it is full, the sender waits for ACKs and does not evict
+/// packets in flight.
 #[test]
 fn a_full_scoreboard_holds_packets_back_until_acks_or_the_timer_make_room() {
     let mut transfer = Transfer::new(1000);
@@ -218,12 +218,13 @@ fn without_sack(law: &str) -> AnyParams {
     )
 }
 
-/// Effect of an ACK or of the timer. The first field is the position of the acknowledged packet, `None` for the timer.
-/// Then follow the congestion window in thousandths of a packet, and the positions of the packets sent.
+/// Effect of an ACK or of the timer. The first field is the position of the acknowledged packet, or `None` for the
+/// timer. The second field is the congestion window in thousandths of a packet. The third field contains the positions
+/// of the packets sent.
 type Reaction = (Option<u64>, u32, Vec<u64>);
 
-/// Runs a flow without SACK over a path that keeps order. The congestion window is 8 packets from the start, above the
-/// slow-start threshold. The path loses one packet for each position in `lost`.
+/// Runs a flow without SACK over a path that keeps packets in order. The congestion window is 8 packets at the start,
+/// which is above the slow-start threshold. For each position in `lost`, the path loses one packet with this position.
 fn reactions(law: &str, mut lost: Vec<u64>, acks: usize) -> Vec<Reaction> {
     let (mut t, mut path) = (Transfer::under(without_sack(law), 1000), VecDeque::new());
     let mut send = |t: &mut Transfer, path: &mut VecDeque<(u32, u64)>| {
@@ -244,7 +245,7 @@ fn reactions(law: &str, mut lost: Vec<u64>, acks: usize) -> Vec<Reaction> {
             None => t.time_out(),
         }
         let sent = send(&mut t, &mut path);
-        let window = t.sender.law().rate().bps() * 1e-3 / 800.0; // packets of 800 bits in 1 ms
+        let window = t.sender.law().rate().bps() * 1e-3 / 800.0; // packets of 800 bits, and a round-trip time of 1 ms
         (packet.map(|(_, place)| place), (window * 1e3).round() as u32, sent)
     };
     (0..acks).map(ack).collect()
@@ -255,10 +256,10 @@ fn steps(list: &[(u64, u32, &[u64])]) -> Vec<Reaction> {
     list.iter().map(step).collect()
 }
 
-/// Computed by hand from RFC 5681, section 3.2. Each of the first two duplicate ACKs lets a new packet out. The third
-/// duplicate ACK halves the congestion window of 8.248. After n duplicate ACKs, the window is 4 + n packets. With 10
-/// packets in flight, the window has room from the seventh duplicate ACK on. The new ACK ends recovery and adds 1/4.124
-/// to the window.
+/// Values computed by hand from RFC 5681, section 3.2. Each of the first two duplicate ACKs allows one new packet. The
+/// third duplicate ACK halves the congestion window of 8.248 packets. After n duplicate ACKs, the window is 4 + n
+/// packets. With 10 packets in flight, the seventh duplicate ACK and later ones allow new packets. The next ACK of new
+/// data ends recovery and adds 1/4.124 to the window.
 #[test]
 fn one_loss_without_selective_acks_is_a_fast_retransmit() {
     let by_hand = steps(&[
@@ -292,9 +293,9 @@ const TWO_LOSSES: [(u64, u32, &[u64]); 9] = [
     (10, 4124, &[12]),
 ];
 
-/// Computed by hand: the ACK of the first retransmission ends Reno's recovery. The data in flight at the loss allows no
-/// second fast retransmit, so the timer expires. The sender then retransmits missing data, with a window of one packet
-/// at first.
+/// Values computed by hand. The ACK of the first retransmission ends Reno's recovery. The data that was in flight at
+/// the loss prevents a second fast retransmit, so the timer expires. The sender then retransmits missing data, with a
+/// congestion window of one packet at first.
 #[test]
 fn a_second_hole_is_left_to_the_timer_by_reno() {
     let mut by_hand = steps(&TWO_LOSSES);
@@ -309,9 +310,9 @@ fn a_second_hole_is_left_to_the_timer_by_reno() {
     assert_eq!(reactions("reno", vec![2, 4], by_hand.len()), by_hand);
 }
 
-/// Computed by hand from RFC 6582, section 3.2. The ACK of the first retransmission is a partial ACK. It acknowledges
-/// two packets, so the inflation shrinks by one. The next missing packet is retransmitted at once. The ACK of this
-/// second retransmission ends recovery.
+/// Values computed by hand from RFC 6582, section 3.2. The ACK of the first retransmission is a partial ACK. It
+/// acknowledges two packets, so the inflation of the window decreases by one. The next missing packet is retransmitted
+/// at once. The ACK of this second retransmission ends recovery.
 #[test]
 fn a_partial_ack_has_newreno_send_the_next_hole() {
     let mut by_hand = steps(&TWO_LOSSES);

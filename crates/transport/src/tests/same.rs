@@ -1,5 +1,5 @@
-//! Comparison of two flows with the same losses: the first has trusted ACKs, the second has ACKs from the wire. The law
-//! must receive the same events in both flows.
+//! Comparison of two flows with the same losses. The first flow has trusted ACKs, the second flow has ACKs from the
+//! wire. The law must receive the same events in both flows.
 
 use std::collections::VecDeque;
 
@@ -18,14 +18,14 @@ const LIMITS: Limits = Limits {
     least: 0,
 };
 
-/// Trusted form and wire form of an ACK, and their arrival time.
+/// An ACK in trusted form and in wire form, with its arrival time.
 struct Pending {
     at: Time,
     trusted: Ack<AnyHeader>,
     wire: Vec<u8>,
 }
 
-/// Sends 300 packets over a path with a round-trip time of 20 ms and the losses `lost`. Compares the laws of the two
+/// Sends 300 packets over a path with a round-trip time of 20 ms. `lost` lists the losses. Compares the laws of two
 /// flows after each step.
 #[expect(clippy::too_many_lines, reason = "one connection, step by step")]
 fn run(params: &AnyParams, mut lost: impl Iterator<Item = bool>) {

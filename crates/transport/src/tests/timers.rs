@@ -1,4 +1,4 @@
-//! Retransmission timeouts and idle times of each law with a timer, over a path with a delay set by the test.
+//! Retransmission timeouts and idle times of each law with a timer. The test sets the delay of the path.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Laws that have a handshake and an RTO, and need no router.
+/// Returns the laws with a handshake and an RTO that need no router.
 fn timed() -> Vec<&'static str> {
     let waits = |law: &LawInfo| {
         let (transport, sender) = (Any::transport(&params(law.name)), sender(params(law.name)));
@@ -20,7 +20,7 @@ fn timed() -> Vec<&'static str> {
     LAWS.iter().filter(|law| waits(law)).map(|law| law.name).collect()
 }
 
-/// Laws of the TCP family.
+/// Returns the laws of the TCP family.
 fn family() -> Vec<&'static str> {
     let windowed = |law: &&LawInfo| law.params.iter().any(|row| row.name == "after_idle");
     LAWS.iter().filter(windowed).map(|law| law.name).collect()
@@ -30,7 +30,7 @@ fn sender(params: AnyParams) -> Sender {
     Sender::new(params, FlowInfo::of(PACKET), 77).with_application()
 }
 
-/// Creates a flow over a path of 10 ms forward and an adjustable delay back.
+/// Creates a flow over a path with a forward delay of 10 ms and an adjustable reverse delay.
 fn path(params: AnyParams, back: Duration) -> (World, Rc<Cell<Duration>>) {
     let mut world = World::new(params.law().name, 1, false).at("10 Gb/s");
     world.senders = vec![sender(params)];
@@ -41,7 +41,7 @@ fn path(params: AnyParams, back: Duration) -> (World, Rc<Cell<Duration>>) {
 }
 
 impl World {
-    /// Delivers a response. On return, the last packet was sent one round trip ago.
+    /// Delivers a response. The last packet was sent one round-trip time before the return.
     fn deliver(&mut self, packets: u64) {
         self.respond(packets, ms(1));
         while !self.senders[0].is_delivered() {
@@ -49,7 +49,7 @@ impl World {
         }
     }
 
-    /// Waits until no data has been sent for this number of RTOs, on a path with constant delay.
+    /// Waits on a path with constant delay until no data has been sent for `timeouts` RTOs.
     fn idle(&mut self, rtt: Duration, timeouts: f64) {
         let idle = timeouts * (rtt.as_secs_f64() + 0.2) - rtt.as_secs_f64();
         self.respond(0, Duration::from_secs_f64(idle.max(0.0)).unwrap());
@@ -61,7 +61,7 @@ impl World {
         self.run((self.now + then).since(Time::ZERO));
     }
 
-    /// Returns the packets of the next response that leave before an ACK can arrive.
+    /// Returns the number of packets of the next response that leave before an ACK can arrive.
     fn burst(&mut self, packets: u64, rtt: Duration) -> u64 {
         let before = self.senders[0].counters().packets;
         self.respond(packets, rtt.saturating_sub(Duration::from_ms(1)));
@@ -78,7 +78,7 @@ fn laws_with_a_timer_are_those_of_tcp_and_bbr() {
     );
 }
 
-/// Idle time is not starvation: the second packet after an idle time follows the first packet at the pace of the law.
+/// Idle time is not starvation. After an idle time, the second packet follows the first packet at the pace of the law.
 #[test]
 fn an_idle_time_slows_no_law_down() {
     let paced = LAWS.iter().filter(|law| Any::transport(&params(law.name)).acknowledged);
@@ -104,8 +104,8 @@ fn an_idle_time_slows_no_law_down() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// A path delay that grows by less than `min_timeout` causes no timeout: nothing is declared lost or retransmitted,
-    /// at any path length.
+    /// A path delay that increases by less than `min_timeout` causes no timeout. Nothing is declared lost or
+    /// retransmitted. This holds for any path delay.
     #[test]
     fn a_longer_path_is_no_timeout(
         law in prop::sample::select(timed()), back_ms in 1_u64..2000, step in 0.0..0.99_f64, packets in 1_u64..20,
@@ -131,7 +131,8 @@ proptest! {
 
     // **Invariant** (The transport): after an idle time of more than an RTO, a TCP law restarts with its initial
     // window. A shorter idle time does not change the window. With `a_short_pause_keeps_the_window`.
-    /// RFC 5681, section 4.1: after an idle time of more than an RTO, at most the initial window is sent at once.
+    /// RFC 5681, section 4.1: after an idle time of more than an RTO, the sender sends at most the initial window at
+    /// once.
     #[test]
     fn an_idle_sender_starts_with_its_first_window(
         law in prop::sample::select(family()), back_ms in 10_u64..300, first in 1_u64..20, more in 0.001..30.0_f64,
@@ -157,13 +158,13 @@ proptest! {
         world.idle(rtt, share);
         let window = u64::from(world.senders[0].window());
         let burst = world.burst(2000, rtt);
-        // A paced window is spread over a smoothed round-trip time, which is slightly longer than the path's round-trip
-        // time.
+        // A paced window is sent over a smoothed round-trip time. This time is slightly longer than the round-trip time
+        // of the path.
         let least = if rule == 2 { 0.9 * window as f64 - 1.0 } else { window as f64 };
         prop_assert!(burst <= window && burst as f64 >= least, "{} of {}", burst, window);
     }
 
-    /// The congestion window is halved once per RTO of idle time, down to the initial window, as in Linux.
+    /// Each RTO of idle time halves the congestion window, down to the initial window, as in Linux.
     #[test]
     fn a_window_is_halved_once_per_rto_where_asked(
         law in prop::sample::select(family()), back_ms in 10_u64..300, first in 1_u64..20, timeouts in 0_i32..12,
@@ -176,11 +177,12 @@ proptest! {
         let window = world.senders[0].window();
         let halved = (f64::from(window) / 2_f64.powi(timeouts)).max(first.min(u64::from(window)) as f64);
         let burst = world.burst(2000, rtt);
-        // The window may include a fraction of a packet.
+        // The window may have a fraction of a packet.
         prop_assert!(burst as f64 >= halved.floor() && burst as f64 <= halved + 1.0, "{} of {}", burst, window);
     }
 
-    /// RFC 9002, section 7.7: a congestion window kept after an idle time is paced over a round trip.
+    /// RFC 9002, section 7.7: a sender that keeps its congestion window after an idle time paces this window over a
+    /// round-trip time.
     #[test]
     fn a_window_is_paced_where_asked(
         law in prop::sample::select(family()), back_ms in 10_u64..300, timeouts in 0.0..30.0_f64,

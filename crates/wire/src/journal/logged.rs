@@ -30,7 +30,6 @@ impl<S: Sink> Log<S> {
     /// Writes the first record of an instance. `instance` must be unique in the log. The log contains a digest of the
     /// state at the end. If `every` is above 0, the log also contains a digest after each group of `every` control
     /// intervals or ACKs. A digest takes a few microseconds.
-    /// ACKs. A digest takes a few microseconds.
     #[must_use]
     pub fn start(sink: S, instance: u32, start: &Start, every: u32) -> Self {
         let due = every;
