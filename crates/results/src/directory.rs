@@ -209,8 +209,8 @@ impl Recording {
     }
 }
 
-/// Clears a directory for a new result. Rejects a directory that is neither empty nor a result directory, and a
-/// directory that contains the scenario file of this run.
+/// Clears a directory for a new result. Rejects a directory that is neither empty nor a result directory. Also rejects
+/// a directory that contains the scenario file of this run.
 fn clear(path: &Path, keeps_scenario: bool, origin: Option<&Path>) -> Result<(), Error> {
     let refuse = |problem: &str| Error::Refused(format!("{}: {problem}", path.display()));
     fs::create_dir_all(path).map_err(|e| refuse(&format!("cannot make this directory: {}", reason(&e))))?;

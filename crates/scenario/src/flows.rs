@@ -18,7 +18,7 @@ use crate::traffic::{Arrivals, Dist};
 const MOST_FLOWS: u64 = 10_000_000;
 /// Limit on the objects of a page and on the pages of a session. All objects of a page start at once.
 const MOST_OBJECTS: f64 = 1e5;
-/// Limit on the number of `on` periods in which an application sends one packet.
+/// Limit on the number of `on` periods that an application needs to send one packet.
 const MOST_PERIODS: f64 = 1e6;
 /// Highest allowed arrival rate, per second. The time between two arrivals is then 1000 clock units of 1 ps.
 const FASTEST_ARRIVALS: f64 = 1e9;

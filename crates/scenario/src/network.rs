@@ -80,8 +80,7 @@ impl<P: Protocol> LinkSpec<P> {
         }
     }
 
-    /// Returns the number of bits that the link can serve between the start of the run and the time `until`, in
-    /// seconds.
+    /// Returns the number of bits that the link can serve from the start of the run to `until`, s.
     #[must_use]
     pub fn service_bits(&self, until: f64) -> f64 {
         let (mut bits, mut since, mut rate) = (0.0, 0.0, self.service_rate(self.capacity));

@@ -1,9 +1,9 @@
 //! Offered load: bits that flow entries would send over each link if queues neither delayed nor dropped them.
 //!
-//! The load of an entry is the data of its transfers, or the rate of a sender or application that the network does not
-//! slow down. The load includes headers. It excludes ACKs and packets that open or close flows. Unlimited flows and
-//! responses to requests are elastic and have no offered load. The load of a link is the sum over all paths that cross
-//! the link.
+//! The load of an entry is the data of its transfers, or the rate of a sender or application. The network does not slow
+//! down this sender or application. The load includes headers. It excludes ACKs and packets that open or close flows.
+//! Unlimited flows and responses to requests are elastic and have no offered load. The load of a link is the sum over
+//! all paths that cross the link.
 
 use levelflow_laws::{Any, AnySender, FlowInfo, SenderLaw, Signal};
 use levelflow_units::Time;
@@ -142,8 +142,7 @@ fn offer(flow: &FlowSpec<Any>, end: f64) -> Option<Offer> {
     let life = flow.lifetime.as_ref().map_or(f64::INFINITY, Dist::mean);
     let sends_from = |at: f64| demand.within(life.min(until - at));
     let offer = match &flow.arrivals {
-        // For flows with known start times, the load is averaged over the time from the start of the run to the stop
-        // time.
+        // If start times are known, the load is the mean from the start of the run to the stop time.
         Arrivals::Times(times) => Offer {
             bits: times
                 .iter()

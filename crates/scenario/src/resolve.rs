@@ -312,8 +312,8 @@ fn printable(place: &Place, name: &str) -> Fallible<()> {
     Ok(())
 }
 
-/// Returns the changes of one direction of a link. If the reverse direction has no list of changes, it uses the changes
-/// of the link, except for quantities that it sets itself.
+/// Returns the changes of one direction of a link. A reverse direction without its own changes uses the changes of the
+/// link. Quantities that the reverse direction sets itself do not change.
 fn own_changes<'a>(link: &'a Link, reverse: Option<&'a Reverse>) -> Cow<'a, Changes> {
     let Some(reverse) = reverse else {
         return Cow::Borrowed(&link.changes);

@@ -1,5 +1,6 @@
 //! Routing: each path has the least sum of weights. Among paths of equal weight, the path with the least delay is
-//! selected, then the path whose links come first in the scenario. Next hops set by the scenario take precedence.
+//! selected. Among paths of equal delay, the order of links in the scenario decides. Next hops set by the scenario take
+//! precedence.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};

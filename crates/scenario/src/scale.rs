@@ -9,9 +9,9 @@ use crate::context::Fallible;
 use crate::error::{Place, Problem};
 use crate::quantity::Share;
 
-/// Multiplies rates and sizes of a scenario by `factor`. These are link rates, buffer sizes, arrival rates, rates and
-/// response sizes of applications, and the rates of senders without feedback. Packet sizes and the parameters of other
-/// laws do not change.
+/// Multiplies rates and sizes of a scenario by `factor`. It scales link rates, buffer sizes, arrival rates, and the
+/// rates and response sizes of applications. It also scales the rates of senders without feedback. Packet sizes and the
+/// parameters of other laws do not change.
 pub fn scale(raw: &mut Value, factor: f64) {
     let tables = |raw: &mut Value, key: &str, each: &dyn Fn(&mut Value)| {
         raw[key].as_array_mut().into_iter().flatten().for_each(each);

@@ -51,8 +51,7 @@ impl LinkCounters {
         self.dropped_bytes += bytes;
     }
 
-    /// Returns two numbers of packets since the previous call: those that reached the far end, and those that were
-    /// lost.
+    /// Returns the numbers of packets that reached the far end and that were lost, since the previous call.
     pub(crate) fn arrivals_taken(&mut self) -> (u64, u64) {
         (std::mem::take(&mut self.delivered), std::mem::take(&mut self.lost))
     }

@@ -101,8 +101,8 @@ impl Sets {
     }
 }
 
-/// Returns the two elements of number `i`: queue and far end of a link, or sender and receiver of an entry. Entries are
-/// numbered after all links.
+/// Returns the two elements of link or entry number `i`. These are the queue and far end of a link, or the sender and
+/// receiver of an entry. Entries are numbered after all links.
 fn pair(i: usize) -> [NodeId; 2] {
     [2 * i, 2 * i + 1].map(NodeId::of)
 }
@@ -184,7 +184,7 @@ impl Nodes {
         self.by(&mut sets, &part, cut.parts, cut.window)
     }
 
-    /// Returns the sets of elements that are in the same part if links with a delay below `window` are not cut.
+    /// Returns sets of elements that stay in the same part. Links with a delay below `window` are not cut.
     fn joined(&self, window: Duration) -> Sets {
         let mut sets = self.sets.clone();
         for (link, _) in self

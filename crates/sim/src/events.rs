@@ -107,7 +107,8 @@ impl Target {
 
 /// Number of pending events above which the list stores later events unsorted.
 const MAX_SORTED_EVENTS: usize = 4096;
-/// Duration of a time slice, 268 us. With shorter slices there are more vectors, and their ends do not fit the cache.
+/// Duration of a time slice, 268 us. Shorter slices need more vectors, and the ends of all vectors would not fit the
+/// cache.
 const SLICE_PS: u64 = 1 << 28;
 /// Number of time slices. They cover 550 ms, within which most retransmission timers expire.
 const SLICES_AHEAD: usize = 2048;

@@ -3,9 +3,9 @@
 //! Most links make every decision on arrival, so the departure time of a packet is known when it arrives. Such a packet
 //! takes one event: its delivery at the far end. Departures before the current time are processed in order before the
 //! queue is read. The state of a router law changes only at the end of a control interval. Departures are processed
-//! first, so a law that stamps departing packets uses the correct state. A queue that drops from its front or decides
-//! on departure needs a second event, at the end of each transmission. The queues of a [`Scheduler`] need this event,
-//! too. A shaper that delays the transmitter needs a third event.
+//! first, so a law that stamps departing packets uses the correct state. Queues that drop from their front or decide on
+//! departure need a second event, at the end of each transmission. The queues of a [`Scheduler`] need this event, too.
+//! A shaper that delays the transmitter needs a third event.
 
 mod classes;
 mod inspect;

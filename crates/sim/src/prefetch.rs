@@ -30,7 +30,8 @@ pub fn prefetch<T>(value: &T) {
     for line in (0..size_of::<T>()).step_by(64).take(MAX_LINES) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         let address = std::ptr::from_ref(value).cast::<i8>().wrapping_add(line);
-        // SAFETY: a prefetch accesses nothing that a program can see, and every x86-64 processor has it.
+        // SAFETY: a prefetch changes nothing that a program can observe, and every x86-64 processor has the
+        // instruction.
         #[allow(unsafe_code, reason = "the instruction has no safe name yet")]
         unsafe {
             _mm_prefetch::<_MM_HINT_T0>(address);

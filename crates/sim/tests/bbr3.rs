@@ -107,8 +107,8 @@ fn exiting_drain_based_on_inflight() {
     assert!(down.model.in_flight <= product(&drain) && drain.model.in_flight > product(&drain) - 2.0);
 }
 
-/// The draft reduces the capacity by 10 %, but then a pacing gain of 0.5 would still drain the queue. This test
-/// therefore reduces the capacity by 80 %.
+/// The draft reduces the capacity by 10 %. A pacing gain of 0.5 would then still drain the queue. This test therefore
+/// reduces the capacity by 80 %.
 #[test]
 fn exiting_drain_based_on_time() {
     let [_, entry] = change(&see(&path(2, "", "")), State::Startup, State::Drain);
@@ -174,8 +174,8 @@ fn exiting_probe_down_on_inflight() {
     assert!(cruise.model.in_flight <= product(&down));
 }
 
-/// The draft reduces the capacity by 10 %, but then pacing at `0.99 * 0.9` of the old capacity would still drain the
-/// queue. This test therefore reduces the capacity by 20 %.
+/// The draft reduces the capacity by 10 %. Pacing at `0.99 * 0.9` of the old capacity would then still drain the queue.
+/// This test therefore reduces the capacity by 20 %.
 #[test]
 fn exiting_probe_down_after_max_time() {
     let [_, entry] = change(&see(&path(5, "", "")), State::Up, State::Down);

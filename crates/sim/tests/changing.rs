@@ -31,7 +31,7 @@ const OVERLOAD: &str = "{ cbr = { rate = '30 Mb/s' } }";
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Packets leave the link at the same times as the queue of the data plane, whether they arrive singly or in
+    /// Packets leave the link at the same times as they leave the queue of the data plane. They arrive singly or in
     /// bursts.
     #[test]
     fn packets_leave_as_from_the_queue_of_the_data_plane(
@@ -115,7 +115,7 @@ fn a_line_carries_the_integral_of_its_capacity() {
     assert!(outage[..98].iter().all(|&rate| rate == 0.0));
 }
 
-/// A queue of 25 packets of 1000 bytes has a delay of 20 ms at 10 Mb/s, and of 100 ms at 2 Mb/s.
+/// A queue of 25 packets of 1000 bytes causes a delay of 20 ms at 10 Mb/s, and 100 ms at 2 Mb/s.
 #[test]
 fn waits_are_those_at_the_capacity_of_their_time() {
     let changes = "{ at = '10 s', capacity = '2 Mb/s' }";

@@ -151,8 +151,7 @@ fn lone_transfer(size: &str, extra: &str) -> Run {
     ))
 }
 
-/// A transfer takes one and a half round-trip times, including the handshake, plus the time to send its data at the
-/// offered rate.
+/// A transfer with handshake takes 1.5 round-trip times, plus the time to send its data at the offered rate.
 #[test]
 fn a_lone_transfer_takes_the_time_of_its_data_and_its_handshake() {
     for packets in [1, 10, 100] {

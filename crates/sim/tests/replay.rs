@@ -157,8 +157,7 @@ fn counters_of_a_data_path_are_replayed() {
     assert!(done.instances.len() == kernel.len() && done.instances.iter().all(|i| i.states == 20 && i.calls == 38));
 }
 
-/// A flipped bit may belong to an input that the law does not use, so not every flip is an error. No flip causes a
-/// panic.
+/// Some flipped bits belong to inputs that the law does not use. Such a flip is no error. No flip causes a panic.
 #[test]
 fn damaged_logs_are_refused_or_done_again() {
     for law in ["jetmax", "xcp", "cubic", "bbr"] {

@@ -24,8 +24,8 @@ fn paths(flow: &FlowSpec<Any>, plan: usize) -> Vec<&[u32]> {
     flow.routes.plans[plan].1.iter().map(path).collect()
 }
 
-/// Returns the least weight for all pairs of nodes, and the least delay of the paths with this weight (Floyd and
-/// Warshall).
+/// Returns two values for all pairs of nodes (Floyd and Warshall): the least weight, and the least delay of the paths
+/// with this weight.
 fn distances(nodes: usize, links: &[(usize, usize, u64, u64)]) -> Vec<Vec<(u64, u64)>> {
     const FAR: (u64, u64) = (u64::MAX / 4, 0);
     let mut far = vec![vec![FAR; nodes]; nodes];
@@ -48,8 +48,8 @@ fn distances(nodes: usize, links: &[(usize, usize, u64, u64)]) -> Vec<Vec<(u64, 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// Each path has the least weight. If several paths have this weight, a single flow takes the path with the least
-    /// delay, and many flows use all paths.
+    /// Each path has the least weight. Several paths may have this weight. Then a single flow takes the path with the
+    /// least delay, and many flows use all paths.
     #[test]
     fn paths_are_those_of_another_algorithm(
         drawn in prop::collection::vec((0..9usize, 0..9usize, 1..4u64, 1..5u64), 1..25),

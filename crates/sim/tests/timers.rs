@@ -163,8 +163,8 @@ fn any_min_timeout_is_honoured() {
     }
 }
 
-/// RFC 5681, section 4.1, for every TCP law, application and round-trip time. After an idle time of more than an RTO,
-/// the sender sends at most the initial window before an ACK arrives.
+/// RFC 5681, section 4.1, for every TCP law, application and round-trip time. After an idle time above an RTO, at most
+/// the initial window is sent before an ACK arrives.
 #[test]
 fn a_response_after_an_idle_time_begins_with_the_first_window() {
     for law in family() {

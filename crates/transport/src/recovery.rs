@@ -14,7 +14,7 @@ use crate::stream::Chunk;
 /// Counts of a sender's data.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Totals {
-    /// Data packets known to have arrived.
+    /// Data packets that have arrived, according to ACKs.
     pub delivered: u64,
     /// Bytes of the data packets known to have arrived.
     pub delivered_bytes: u64,

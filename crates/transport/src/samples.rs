@@ -1,5 +1,5 @@
-//! Rate samples for laws that use them, and the state of the flow when each packet was sent (draft-ietf-ccwg-bbr,
-//! section 4.1).
+//! Rate samples (draft-ietf-ccwg-bbr, section 4.1) for laws that use them. They need the state of the flow when each
+//! packet was sent.
 
 use std::collections::VecDeque;
 

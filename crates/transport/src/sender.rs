@@ -246,8 +246,8 @@ where
         now < self.stop && self.has_unsent()
     }
 
-    /// Marks the packets in flight as application-limited if all written data has been sent and the congestion window
-    /// is not full (draft-ietf-ccwg-bbr, section 4.1.2.4).
+    /// Marks the packets in flight as application-limited (draft-ietf-ccwg-bbr, section 4.1.2.4) under two conditions:
+    /// all written data has been sent, and the congestion window is not full.
     #[inline]
     fn check_app_limited(&mut self) {
         if !self.has_unsent()
@@ -286,13 +286,12 @@ where
         self.recovery.as_ref().is_some_and(|r| r.board.is_full())
     }
 
-    /// Returns true if the flow has stopped, or if all its data has been sent and has arrived, according to the ACKs
-    /// received so far.
+    /// Returns true if the flow has stopped, or if ACKs show that all its data has arrived.
     pub fn is_done(&self, now: Time) -> bool {
         now >= self.stop || (self.position >= self.size && self.is_delivered())
     }
 
-    /// Returns true if all written data has been sent and has arrived, according to the ACKs received so far.
+    /// Returns true if ACKs show that all written data has arrived.
     pub fn is_delivered(&self) -> bool {
         let waits = self.recovery.as_ref().is_some_and(|r| r.waits());
         self.open && !waits && !self.has_unsent()

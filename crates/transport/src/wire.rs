@@ -200,8 +200,7 @@ impl<S: Sink> WireSender<S> {
         self.sender.has_data(now)
     }
 
-    /// Returns true if the flow has stopped, or if all its data has been sent and has arrived, according to the ACKs
-    /// received so far.
+    /// Returns true if the flow has stopped, or if ACKs show that all its data has arrived.
     #[must_use]
     pub fn is_done(&self, now: Time) -> bool {
         self.sender.is_done(now)

@@ -172,8 +172,8 @@ impl Quantity for Packets {
 }
 
 impl fmt::Display for Bytes {
-    /// Writes the size with a unit. The unit is KiB, MiB or GiB if the number is then whole and the size is not a
-    /// multiple of 1 kB. Otherwise writes a decimal number of B, kB, MB, GB or TB.
+    /// Writes the size with a unit. A size that is no multiple of 1 kB is written in KiB, MiB or GiB if the number is
+    /// whole. Otherwise writes a decimal number of B, kB, MB, GB or TB.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (decimal, binary) = BYTE_UNITS.split_at(DECIMAL);
         let fits = |unit: &&Unit| self.0.is_multiple_of(unit.factor);

@@ -75,8 +75,8 @@ impl Shim {
     /// Decodes a shim. Returns the shim, the header and the remaining bytes.
     ///
     /// # Errors
-    /// Returns an error if the bytes are not a shim of this version, or are shorter than the length fields require.
-    /// Unknown flags are ignored.
+    /// Returns an error if the bytes are not a shim of this version, or are too short for the length fields. Unknown
+    /// flags are ignored.
     pub fn decode(wire: &[u8]) -> Result<(Self, &[u8], &[u8]), DecodeError> {
         let fixed = exactly::<SHIM_BYTES>(wire)?;
         let field = |name, allowed| Err(DecodeError::Field { name, allowed });

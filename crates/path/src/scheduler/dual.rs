@@ -19,7 +19,7 @@ pub struct Dual {
     pi: DualPi2,
     low_latency: List,
     classic: List,
-    /// Credit of C, bytes. While both queues have packets and the credit is positive, C is served.
+    /// Credit of C, bytes. If both queues have packets, C is served at a positive credit, and L otherwise.
     credit: f64,
 }
 

@@ -61,8 +61,8 @@ fn take(scheduler: &mut Scheduler<u32>, now: Time) -> Option<(Queued<u32>, bool)
 const PATIENT: (&str, f64) = ("target", 100.0);
 
 proptest! {
-    /// Verifies that backlogged flows get equal shares. The numbers of bytes sent by two flows differ by at most one
-    /// quantum and two maximum-size packets (Shreedhar and Varghese 1995, theorem 2).
+    /// Verifies that backlogged flows get equal shares (Shreedhar and Varghese 1995, theorem 2). The numbers of bytes
+    /// sent by two flows differ by at most one quantum plus two maximum-size packets.
     #[test]
     fn flows_that_wait_send_the_same_within_a_quantum(
         sizes in list(list(60_u32..1514, 300), 2..6), quantum in 300.0..3000.0_f64, name in prop::sample::select(vec!["fq_codel", "cake"]),

@@ -13,7 +13,7 @@ use levelflow_scenario::{Arrivals, FlowSpec};
 /// Largest number of flows in an entry for which each flow has its own result rows.
 const LARGEST_GROUP: u32 = 1000;
 
-/// Returns true if each flow of the entry has its own result rows. The entry must be a small group of unlimited flows.
+/// Returns true if each flow of the entry has its own result rows. This holds for a small group of unlimited flows.
 fn lists_members<P: Protocol>(spec: &FlowSpec<P>) -> bool {
     spec.size.is_none()
         && matches!(

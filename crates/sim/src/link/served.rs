@@ -238,8 +238,8 @@ impl<P: Protocol> Link<P> {
         self.free_at = Time::from_ps(self.free_at.as_ps().saturating_sub(transmission.as_ps()));
     }
 
-    /// Returns true if evictions can make room for `size` bytes. The discipline must evict queued packets for new
-    /// packets, and the new packet must fit next to the packet in service.
+    /// Returns true if evictions can make room for `size` bytes. Two conditions must hold: the discipline evicts queued
+    /// packets for new packets, and the new packet fits when only the packet in service is left.
     pub(super) fn can_make_room(&self, size: u64) -> bool {
         let Some(served) = self.served.as_ref().filter(|_| self.overflow != Overflow::Tail) else {
             return false;

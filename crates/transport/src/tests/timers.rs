@@ -8,7 +8,7 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Returns the laws with a handshake and an RTO that need no router.
+/// Returns the laws that have a handshake and an RTO and need no router.
 fn timed() -> Vec<&'static str> {
     let waits = |law: &LawInfo| {
         let (transport, sender) = (Any::transport(&params(law.name)), sender(params(law.name)));
