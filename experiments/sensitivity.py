@@ -47,13 +47,13 @@ PARAMETERS = {
         ("jetmax-fig35a", "jetmax-fig36d"),
     ),
     "jetmax-packets": Parameter(
-        "JetMax: packets of a flow in an interval, which size them (10)",
+        "JetMax: target number of packets per flow and interval, which sets the packet size (10)",
         ("law.jetmax.packets_per_interval",),
         ("3", "30"),
         ("jetmax-fig35a", "jetmax-fig36d"),
     ),
     "jetmax-band": Parameter(
-        "JetMax: zero-price band (0.05)", ("law.jetmax.eps_p",), ("0.01", "0.1"), ("jetmax-fig36c", "jetmax-fig37")
+        "JetMax: largest price that counts as zero (0.05)", ("law.jetmax.eps_p",), ("0.01", "0.1"), ("jetmax-fig36c", "jetmax-fig37")
     ),
     "jetmax-jitter": Parameter(
         "JetMax on T2: starts of x1 to x99 (within 1 s)",
@@ -80,7 +80,7 @@ PARAMETERS = {
         "XCP: longest interval (none)", ("law.xcp.longest_interval",), ("1 s", "10 s"), ("xcp-baselines",)
     ),
     "rcp-buffer": Parameter(
-        "RCP: buffer (C x RTPD)", ("link.A->B.buffer",), ("0.1 BDP", "0.5 BDP", "4 BDP"), ("rcp-fig5",)
+        "RCP: buffer (capacity times round-trip propagation delay)", ("link.A->B.buffer",), ("0.1 BDP", "0.5 BDP", "4 BDP"), ("rcp-fig5",)
     ),
     "rcp-interval": Parameter(
         "RCP: control interval T (10 ms)",
