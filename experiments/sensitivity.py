@@ -53,7 +53,10 @@ PARAMETERS = {
         ("jetmax-fig35a", "jetmax-fig36d"),
     ),
     "jetmax-band": Parameter(
-        "JetMax: largest price that counts as zero (0.05)", ("law.jetmax.eps_p",), ("0.01", "0.1"), ("jetmax-fig36c", "jetmax-fig37")
+        "JetMax: largest price that counts as zero (0.05)",
+        ("law.jetmax.eps_p",),
+        ("0.01", "0.1"),
+        ("jetmax-fig36c", "jetmax-fig37"),
     ),
     "jetmax-jitter": Parameter(
         "JetMax on T2: starts of x1 to x99 (within 1 s)",
@@ -80,7 +83,10 @@ PARAMETERS = {
         "XCP: longest interval (none)", ("law.xcp.longest_interval",), ("1 s", "10 s"), ("xcp-baselines",)
     ),
     "rcp-buffer": Parameter(
-        "RCP: buffer (capacity times round-trip propagation delay)", ("link.A->B.buffer",), ("0.1 BDP", "0.5 BDP", "4 BDP"), ("rcp-fig5",)
+        "RCP: buffer (capacity times round-trip propagation delay)",
+        ("link.A->B.buffer",),
+        ("0.1 BDP", "0.5 BDP", "4 BDP"),
+        ("rcp-fig5",),
     ),
     "rcp-interval": Parameter(
         "RCP: control interval T (10 ms)",
