@@ -8,8 +8,8 @@ use levelflow_units::{Buffer, Bytes, Duration};
 use serde_json::Value;
 
 use crate::choice::BufferChoice;
-use crate::context::{Fallible, LARGEST_PACKET, largest_packet, link_place, propagation};
-use crate::error::{Place, Problem};
+use crate::context::{LARGEST_PACKET, largest_packet, link_place, propagation};
+use crate::error::{Fallible, Place, Problem};
 use crate::format::Scenario;
 use crate::laws::{read_table, refused, shown};
 use crate::network::{FlowSpec, LinkSpec};

@@ -7,10 +7,9 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use crate::context::{Fallible, check_delay, check_rate};
-use crate::error::{Place, Problem};
+use crate::error::{Fallible, Place, Problem};
 use crate::loss::LossChoice;
-use crate::network::LinkState;
+use crate::network::{LinkState, check_delay, check_rate};
 
 /// Number of steps in a ramp.
 const RAMP_STEPS: u32 = 100;

@@ -3,12 +3,9 @@
 use levelflow_laws::{Any, AnyRouter, AnyRouterParams, PortInfo, Protocol, RouterLaw};
 use levelflow_units::{Bytes, Duration, Rate};
 
-use crate::error::{Place, Problem, ScenarioError};
+use crate::error::Place;
 use crate::format::Link;
-use crate::network::{FlowSpec, LONGEST_DELAY, LinkSpec, MAX_CAPACITY_BPS, MIN_CAPACITY_BPS, RouteSpec};
-
-/// A value, or the mistakes in a scenario.
-pub type Fallible<T> = Result<T, ScenarioError>;
+use crate::network::{FlowSpec, LinkSpec, RouteSpec};
 
 /// Maximum size of an IP packet, in bytes.
 pub const LARGEST_PACKET: u64 = 65_535;
@@ -19,17 +16,6 @@ pub fn link_place(i: usize, link: &Link) -> Place {
         Some(name) => Place::entry("link", i, name),
         None => Place::entry("link", i, &format!("{}->{}", link.from, link.to)),
     }
-}
-
-/// Checks that this rate is allowed for links and applications.
-pub fn check_rate(rate: Rate) -> Result<(), Problem> {
-    let [low, high] = [MIN_CAPACITY_BPS, MAX_CAPACITY_BPS].map(Rate::clamped);
-    Problem::check(&rate, &(low..=high))
-}
-
-/// Checks that this delay is allowed for wires.
-pub fn check_delay(delay: Duration) -> Result<(), Problem> {
-    Problem::check(&delay, &(Duration::ZERO..=LONGEST_DELAY))
 }
 
 /// Creates a router for a link with this capacity.

@@ -9,8 +9,7 @@ use std::sync::LazyLock;
 
 use serde_json::{Map, Value};
 
-use crate::context::Fallible;
-use crate::error::{Place, Problem, ScenarioError, nearest};
+use crate::error::{Fallible, Place, Problem, ScenarioError, nearest};
 use crate::format::Scenario;
 
 /// Lists of a scenario, each with one key of its entries as an example.

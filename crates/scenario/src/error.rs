@@ -9,12 +9,13 @@ use serde_json::Value;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
-use crate::context::Fallible;
-
 /// Mistakes that prevent a run. The message has one line for each mistake.
 #[derive(Debug, Clone, PartialEq, Eq, Display, Error)]
 #[display("{}", _0.iter().map(Mistake::to_string).collect::<Vec<_>>().join("\n"))]
 pub struct ScenarioError(#[error(not(source))] Vec<Mistake>);
+
+/// A value, or the mistakes in a scenario.
+pub type Fallible<T> = Result<T, ScenarioError>;
 
 /// One mistake and its location.
 #[derive(Debug, Clone, PartialEq, Eq, Display)]

@@ -5,11 +5,11 @@ use levelflow_units::{Bytes, Duration, Rate, Time};
 
 use crate::application::ApplicationSpec;
 use crate::choice::{LawChoice, LawTables};
-use crate::context::{Fallible, LARGEST_PACKET, check_rate, propagation};
-use crate::error::{Place, Problem, ScenarioError};
+use crate::context::{LARGEST_PACKET, propagation};
+use crate::error::{Fallible, Place, Problem, ScenarioError};
 use crate::format::{ApplicationChoice, ArrivalProcess, Flow, OnOff, Responses};
 use crate::laws::{law_named, read_params, read_table};
-use crate::network::{AckDelaySpec, FlowSpec, LinkSpec, RouteSpec, Routes, SessionSpec};
+use crate::network::{AckDelaySpec, FlowSpec, LinkSpec, RouteSpec, Routes, SessionSpec, check_rate};
 use crate::profile::Profile;
 use crate::quantity::{Base, Count, Share, Size, Varying};
 use crate::traffic::{Arrivals, Dist};

@@ -11,8 +11,7 @@ use levelflow_laws::{
 use serde_json::Value;
 
 use crate::choice::{LawChoice, LawTables};
-use crate::context::Fallible;
-use crate::error::{Place, Problem, ScenarioError};
+use crate::error::{Fallible, Place, Problem, ScenarioError};
 use crate::format::Scenario;
 use crate::network::Network;
 use crate::profile::Profile;

@@ -3,8 +3,8 @@
 use levelflow_laws::Any;
 use levelflow_units::Bytes;
 
-use crate::context::{Fallible, largest_packet};
-use crate::error::{Place, Problem};
+use crate::context::largest_packet;
+use crate::error::{Fallible, Place, Problem};
 use crate::format::Scenario;
 use crate::network::{FlowSpec, LinkSpec, MemorySpec};
 use crate::quantity::Size;

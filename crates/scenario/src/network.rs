@@ -7,6 +7,7 @@ use levelflow_path::Propagation;
 use levelflow_units::{Buffer, Bytes, Duration, Rate, Time};
 
 use crate::application::ApplicationSpec;
+use crate::error::Problem;
 use crate::traffic::{Arrivals, Dist};
 
 /// Limit on the propagation delay of a link, and on the round-trip propagation delay of a path.
@@ -242,4 +243,15 @@ pub struct AckDelaySpec {
     pub hold: Dist,
     /// Minimum time between two ACKs.
     pub spacing: Duration,
+}
+
+/// Checks that this rate is allowed for links and applications.
+pub fn check_rate(rate: Rate) -> Result<(), Problem> {
+    let [low, high] = [MIN_CAPACITY_BPS, MAX_CAPACITY_BPS].map(Rate::clamped);
+    Problem::check(&rate, &(low..=high))
+}
+
+/// Checks that this delay is allowed for wires.
+pub fn check_delay(delay: Duration) -> Result<(), Problem> {
+    Problem::check(&delay, &(Duration::ZERO..=LONGEST_DELAY))
 }

@@ -5,9 +5,8 @@ use std::collections::BTreeMap;
 use levelflow_laws::aqm::{AnyQueueParams, QUEUES, QueueInfo, queue_params};
 
 use crate::choice::QueueChoice;
-use crate::context::Fallible;
 use crate::edit::value_of;
-use crate::error::{Place, Problem};
+use crate::error::{Fallible, Place, Problem};
 use crate::laws::{read_table, refused, shown};
 use crate::profile::Profile;
 use crate::record::ParameterTables;

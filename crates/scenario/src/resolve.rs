@@ -10,12 +10,12 @@ use levelflow_units::{Buffer, Duration, Time};
 
 use crate::changes::{Change, Changes, read_changes};
 use crate::choice::LawTables;
-use crate::context::{Fallible, check_delay, check_rate, link_place, router};
-use crate::error::{Place, Problem, ScenarioError};
+use crate::context::{link_place, router};
+use crate::error::{Fallible, Place, Problem, ScenarioError};
 use crate::flows::FlowReader;
 use crate::format::{Flow, Link, Reverse, Routing, Scenario};
 use crate::laws::{check_table, link_tables, read_router_params};
-use crate::network::{FlowSpec, LinkSpec, LinkState, Network, Routes};
+use crate::network::{FlowSpec, LinkSpec, LinkState, Network, Routes, check_delay, check_rate};
 use crate::queues::read_queue;
 use crate::routing::Topology;
 

@@ -6,8 +6,8 @@ use levelflow_laws::Any;
 use levelflow_random::Stream;
 use levelflow_units::Time;
 
-use crate::context::{Fallible, propagation};
-use crate::error::{Place, Problem};
+use crate::context::propagation;
+use crate::error::{Fallible, Place, Problem};
 use crate::format::{ArrivalProcess, Flow, Routing, Scenario};
 use crate::network::{LONGEST_DELAY, LinkSpec, RouteSpec, Routes};
 use crate::routing::{Request, Topology};

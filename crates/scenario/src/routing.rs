@@ -5,8 +5,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
 
-use crate::context::Fallible;
-use crate::error::{Place, Problem, ScenarioError};
+use crate::error::{Fallible, Place, Problem, ScenarioError};
 use crate::network::{LinkSpec, Routes};
 use levelflow_laws::Any;
 use levelflow_random::{Stream, identity};

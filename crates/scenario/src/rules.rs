@@ -2,8 +2,7 @@
 
 use levelflow_laws::{Any, ParamSpec, Unit};
 
-use crate::context::Fallible;
-use crate::error::{Place, Problem};
+use crate::error::{Fallible, Place, Problem};
 use crate::network::{FlowSpec, LinkSpec};
 use crate::traffic::{Arrivals, Dist};
 

@@ -5,8 +5,7 @@ use levelflow_units::{Bytes, Duration, Frequency, Packets, Rate};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::context::Fallible;
-use crate::error::{Place, Problem};
+use crate::error::{Fallible, Place, Problem};
 use crate::quantity::Share;
 
 /// Multiplies rates and sizes of a scenario by `factor`. It scales link rates, buffer sizes, arrival rates, and the

@@ -6,9 +6,8 @@ use std::collections::BTreeMap;
 use levelflow_laws::{AnyParams, AnyRouterParams, LAWS, LawInfo};
 use serde_json::Value;
 
-use crate::context::Fallible;
 use crate::edit::value_of;
-use crate::error::{Place, Problem};
+use crate::error::{Fallible, Place, Problem};
 use crate::laws::{law_params, law_values, signalling_params, signalling_values};
 
 /// Returns the parameters of a law. Each `name=value` in `sets` overrides a default.

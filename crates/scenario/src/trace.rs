@@ -4,8 +4,8 @@ use levelflow_units::{Duration, Rate};
 use serde_json::{Value, json};
 
 use crate::changes::{Change, MOST_CHANGES, Trace};
-use crate::context::{Fallible, link_place};
-use crate::error::{Place, Problem};
+use crate::context::link_place;
+use crate::error::{Fallible, Place, Problem};
 use crate::format::Link;
 use crate::loss::LossChoice;
 use crate::quantity::Share;

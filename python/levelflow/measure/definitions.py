@@ -307,7 +307,7 @@ MEASURES = (
         "runs without a value are counted as missing",
         "over the distinct runs of a point: runs with equal results count once",
         ("study.half",),
-        "tests/study/test_study.py::test_intervals_cover_the_mean_as_often_as_they_say",
+        "tests/study/test_study.py::test_intervals_cover_the_mean_with_their_probability",
     ),
     Measure(
         "retransmitted packets", "packets",
