@@ -93,7 +93,9 @@ class Prediction:
 
     @property
     def rates_by_flow(self) -> dict[str, float]:
-        """Rate of one flow of each `[[flow]]` entry, bit/s, by its name. The rate is the mean over the entry's paths.
+        """Rate of one flow of each `[[flow]]` entry, bit/s, by its name.
+
+        The rate is the mean over the entry's paths.
         """
         found = self.competition
         names = [flow["name"] for flow in found.entries]

@@ -50,8 +50,7 @@ class JetMaxRouters(Routers):
         return np.array([np.full_like(self.target, EMPTY), self.target, np.zeros_like(self.target)])
 
     def advance(self, load: Load) -> Floats:
-        """Returns the signals of a step, computed from proposed rates and from the bottlenecks of the arriving flows.
-        """
+        """Returns the signals of a step, computed from proposed rates and from the bottlenecks of the arriving flows."""
         assert isinstance(load.senders, JetMax)
         responsive = load.senders.responsive(load.path.flow) & (load.own > 0)
         count = load.sum(responsive.astype(np.float64))
@@ -104,7 +103,9 @@ class JetMax(Law):
         return np.arange(flow.size) == self.bottleneck[flow]
 
     def rate(self, state: Floats, heard: Heard) -> Floats:
-        """Returns the rate by eq 134 from the approved rate. A flow keeps its rate until its bottleneck has signalled.
+        """Returns the rate by eq 134 from the approved rate.
+
+        A flow keeps its rate until its bottleneck has signalled.
         """
         (sent,), proposed = heard.before, heard.proposed
         share = shares(heard)[self.bottleneck]

@@ -220,7 +220,9 @@ class Lines:
         return arrived, np.maximum(number - arrived - part, 0.0) * self.step
 
     def at(self, number: int, lags: Floats, columns: Ints) -> Floats:
-        """Returns columns at ages before the middle of a step, interpolated between bins. Ages are at least one step.
+        """Returns columns at ages before the middle of a step, interpolated between bins.
+
+        Ages are at least one step.
         """
         back = np.minimum(np.maximum(lags / self.step, 1.0), self.oldest)
         whole = np.ceil(back)

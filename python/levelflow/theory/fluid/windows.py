@@ -203,8 +203,10 @@ class Westwood(NewReno):
 
 
 class Dctcp(NewReno):
-    """Reno with a cut by the factor `1 - alpha/2`. `alpha` averages the fraction `F` of marked packets: `alpha' = g (F
-    - alpha)/RTT` (Alizadeh, Javanmard, Prabhakar 2011).
+    """Reno with a cut by the factor `1 - alpha/2`.
+
+    `alpha` averages the fraction `F` of marked packets: `alpha' = g (F - alpha)/RTT` (Alizadeh, Javanmard, Prabhakar
+    2011).
     """
 
     PARAMETERS: ClassVar[Parameters] = {"ecn": True}

@@ -112,8 +112,9 @@ def _extent(boxes: dict[int, _Box]) -> tuple[float, float]:
 
 
 def _boxes(assignment: Assignment) -> dict[int, _Box]:
-    """Returns link positions. Layers are in topological order. A cycle of `n` links is drawn on `ceil(sqrt(n))`
-    columns.
+    """Returns link positions.
+
+    Layers are in topological order. A cycle of `n` links is drawn on `ceil(sqrt(n))` columns.
     """
     parts = nx.condensation(assignment.precedence)
     boxes, column = {}, 0

@@ -282,8 +282,9 @@ def _largest_by_counting(a: Matrix, steps: Ints) -> complex:
 def _shrink(
     coefficients: Matrix, between: tuple[float, float], refine: Callable[[complex], tuple[complex, float]]
 ) -> complex:
-    """Returns the largest root. A circle shrinks until no root has a larger modulus than the root found near the
-    circle.
+    """Returns the largest root.
+
+    A circle shrinks until no root has a larger modulus than the root found near the circle.
     """
     low, high = between
     fine = 0.3 / coefficients.size

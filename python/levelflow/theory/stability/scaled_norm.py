@@ -140,8 +140,9 @@ def balance(matrices: Matrix) -> Floats:
 
 
 def _irreducible(block: Matrix) -> ScaledNorm:
-    """Returns the bounds for an irreducible matrix. A scaling attains the infimum, because all scalings near the
-    infimum are bounded.
+    """Returns the bounds for an irreducible matrix.
+
+    A scaling attains the infimum, because all scalings near the infimum are bounded.
     """
     if len(block) == 1:
         value = float(np.abs(block[0, 0]))

@@ -260,8 +260,9 @@ class Line:
 
     @property
     def needed_tail(self) -> float:
-        """Delay below which the tail has no effect, s. At shorter delays, the tail is below the parallel line through
-        0.
+        """Delay below which the tail has no effect, s.
+
+        At shorter delays, the tail is below the parallel line through 0.
 
         This is the smallest delay at which `F(j w_low, tau)` is on the parallel line. The paper uses the largest such
         delay (proposition 2), which omits relevant points if the tail of a long delay crosses the line more than once.
