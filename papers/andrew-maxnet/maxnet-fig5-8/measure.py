@@ -113,7 +113,10 @@ def base_rtt(name):
 
 
 def time_to_fair(flows, names, start, end):
-    """Returns the time after `start` from which two rates stay within 5 % of each other, s. Rates are means over 1 s."""
+    """Returns the time after `start` from which two rates stay within 5 % of each other, s.
+
+    Rates are means over 1 s.
+    """
     (t, a), (_, b) = (by_second(flows, name, start, end) for name in names)
     return series.holds_from(t, np.abs(a / b - 1) <= 0.05, start, end)
 

@@ -87,7 +87,10 @@ def some_network(random, links=20, flows=60, hops=5):
 
 
 def counterexamples(count, low, high):
-    """Returns the number of random networks that are unstable. Gains are `low` to `high` times the gain of algorithm 3."""
+    """Returns the number of random networks that are unstable.
+
+    Gains are `low` to `high` times the gain of algorithm 3.
+    """
     random, found = np.random.default_rng(RANDOM), 0
     cases = [(own, longest, own.line(longest).alpha_max) for own, longest in ((OWN, LONGEST), (FIGURE_10, LONGEST_10))]
     for number in range(count):

@@ -133,7 +133,7 @@ def operations(packet, state):
 
 
 def printed_load(queue):
-    """Returns `y_dt + Q/T0` of figure 3, the load relative to the capacity, for a full link with this queue in bytes."""
+    """Returns `y_dt + Q/T0` of figure 3, the relative load, for a full link with this queue in bytes."""
     at = {"y_dt": 0.0, "p": 6.0, "size": GIGABIT * DT, "price": 5.5}
     maxnet_packet(at)
     return (at["y_dt"] + 8 * queue / T0) / (GIGABIT * DT)

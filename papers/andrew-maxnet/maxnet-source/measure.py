@@ -79,7 +79,10 @@ def time_constant(tau):
 
 
 def clipping(tau, wait):
-    """Returns the overshoot of xi, and True if xi overshoots. ACKs have equal prices and are `wait` round trips apart."""
+    """Returns the overshoot of xi, and True if xi overshoots.
+
+    ACKs have equal prices and are `wait` round trips apart.
+    """
     rates, q = stepped(tau, wait * tau, 100)
     on_curve = Sender("maxnet")
     hear(on_curve, 1.0, q, tau)

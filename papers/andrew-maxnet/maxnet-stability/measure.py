@@ -119,7 +119,10 @@ def lemma_2():
 
 
 def proposition_2():
-    """Returns relative changes of alpha_max. The tail is cut at the largest crossing (as printed) or at the smallest."""
+    """Returns relative changes of alpha_max.
+
+    The tail is cut at the largest crossing (as printed) or at the smallest.
+    """
     cases = ((OWN, LONGEST), (FIGURE_10, LONGEST_10))
     full = [own.line(longest).alpha_max for own, longest in cases]
     printed = [cut_at_largest(own, longest).alpha_max for own, longest in cases]
@@ -153,7 +156,7 @@ def largest_parallel(line):
 
 
 def common_zero(zero):
-    """Returns the time constants of the common zero, of the largest stable zero, and of two flows with the common zero."""
+    """Time constants of the common zero, of the largest stable zero, and of two flows with the common zero."""
     largest = brentq(lambda eta: Compensator(eta, OWN.alpha_t).gain(LONGEST) - PAPER.alpha, 0.01, 2.0) / LONGEST
 
     def slowest(tau):

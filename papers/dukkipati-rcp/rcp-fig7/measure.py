@@ -108,7 +108,10 @@ def share_of_flows(run, window):
 
 
 def tagged(figure):
-    """Completion times and rates of tagged flows. One flow of each printed size starts per second at figure 7's load."""
+    """Completion times and rates of tagged flows.
+
+    One flow of each printed size starts per second at figure 7's load.
+    """
     rcp, tcp, xcp = (
         completions.select(result.completions, window=settled(tag_duration(figure)))
         for result in figure.runs([with_tags(figure, law) for law in LAWS.values()])

@@ -150,7 +150,10 @@ def operations():
 
 
 def comes_to_rest(part):
-    """True if ADT converges on a plant. Its gain is `part` times the largest stable gain at the plant's steepest point."""
+    """True if ADT converges on a plant.
+
+    Its gain is `part` times the largest stable gain at the plant's steepest point.
+    """
     plant = Plant(lambda b: 1 - 0.5 * np.exp(-b / 40))
     steepest = 0.5 / 40
     target = 1 - 0.5 * np.exp(-1 / 40)  # where b is 1, at the steepest end of the curve

@@ -27,7 +27,10 @@ def network(targets, training="none", algorithm="abs", end=END, seed=1, **words)
 
 
 def runs(figure, seed):
-    """Results of a seed by targets: as printed, trained, with absolute damping, in logarithms, and with T of VII.3.1."""
+    """Results of a seed by targets.
+
+    As printed, trained, with absolute damping, in logarithms, and with T of VII.3.1.
+    """
     ways = ({}, {"training": "percent"}, {"damping": "absolute"}, {"algorithm": "abs_log"})
     networks = [network(targets, seed=seed, **way) for targets in TARGETS.values() for way in ways]
     slow = [network(targets, end=SLOW_END, seed=seed, interval=SLOW) for targets in TARGETS.values()]
@@ -52,7 +55,7 @@ def buffers(result, window=series.ALL):
 
 
 def settling(result):
-    """Time from which the buffer stays within 15 % of its mean over the last quarter, s; infinite without such a time."""
+    """Time from which the buffer stays within 15 % of its mean over the last quarter, s; infinite if it never does."""
     t, b = buffers(result)
     final = b[t > 0.75 * END].mean()
     return series.holds_from(t, np.abs(b - final) <= SETTLED * final, 0.0)
@@ -113,7 +116,7 @@ def late(slow):
 
 
 def trained(name, plain, result):
-    """Metrics with training. The settling time is divided by that without training (targets a) or by END (targets b)."""
+    """Metrics with training. The settling time is relative to the one without training (targets a) or END (targets b)."""
     return {
         "buffer_cv": utilisation.variation(result.links, LINK, LAST),
         "settling_time_ratio": float(settling(result) / (settling(plain) if name == "a" else END)),

@@ -20,7 +20,10 @@ def rows(figure, table):
 
 
 def tables(figure):
-    """Tables II and III: results by row, then by buffer rule or algorithm. A row's key is its flow count or capacity."""
+    """Tables II and III.
+
+    Results by row, then by buffer rule or algorithm. A row's key is its flow count or capacity.
+    """
     if not hasattr(figure, "tables"):
         seeds = figure.seeds(5 if figure.full else 1)
         names = (*NAMES, BEST) if figure.full else NAMES

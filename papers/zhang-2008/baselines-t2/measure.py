@@ -30,7 +30,10 @@ def stable(result, share):
 
 
 def sent(result, flow, window):
-    """Mean sending rate in each 100 ms, bit/s. Instantaneous samples would be synchronous with the routers' intervals."""
+    """Mean sending rate in each 100 ms, bit/s.
+
+    Instantaneous samples would be synchronous with the routers' intervals.
+    """
     return series.flow_series(result.flows, flow, "sending_rate_bps", window)
 
 

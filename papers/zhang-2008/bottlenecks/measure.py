@@ -131,7 +131,10 @@ PERIOD = 6.0
 
 
 def looks(went):
-    """Times at which the first flow reads prices, s, and assignments. The second flow reads prices half a period later."""
+    """Times at which the first flow reads prices, s, and assignments.
+
+    The second flow reads prices half a period later.
+    """
     first = np.arange(PERIOD / 4, went.times[-1] - PERIOD / 2, PERIOD)
     seen = [
         [went.states[np.searchsorted(went.times, time)] for time in (moment, moment + PERIOD / 2)] for moment in first

@@ -56,7 +56,10 @@ def overload(result):
 
 
 def sent(result, x, window):
-    """Mean sending rate in each 100 ms, bit/s. Instantaneous samples would be synchronous with the routers' intervals."""
+    """Mean sending rate in each 100 ms, bit/s.
+
+    Instantaneous samples would be synchronous with the routers' intervals.
+    """
     return series.flow_series(result.flows, x, "sending_rate_bps", window)
 
 

@@ -29,7 +29,10 @@ def header_round_trips():
 
 
 def feedback_ages(intervals=5, packets=10):
-    """Smallest and largest age of the feedback that packets carry, in intervals. Packets are spread over each interval."""
+    """Smallest and largest age of the feedback that packets carry, in intervals.
+
+    Packets are spread over each interval.
+    """
     router, ages = loaded(C, C, 1), []
     for n in range(1, intervals):
         for k in range(packets):

@@ -48,7 +48,10 @@ def deviation(rng, tau, steps):
 
 
 def stability():
-    """Theorem 15: eigenvalues are 1 - tau. Rates are stable under any delay iff 0 < tau < 2, and monotone iff tau <= 1."""
+    """Theorem 15.
+
+    Eigenvalues are 1 - tau. Rates are stable under any delay iff 0 < tau < 2, and monotone iff tau <= 1.
+    """
     rng = np.random.default_rng(RANDOM)
     jacobian = np.array([one_link(unit, 0.0, steps=1)[1] for unit in np.eye(3)]).T
     stable = {

@@ -50,7 +50,7 @@ class JetMaxRouters(Routers):
         return np.array([np.full_like(self.target, EMPTY), self.target, np.zeros_like(self.target)])
 
     def advance(self, load: Load) -> Floats:
-        """Returns the signals of a step, computed from proposed rates and from the bottlenecks of the arriving flows."""
+        """Returns the signals of a step, computed from the proposed rates and bottlenecks of arriving flows."""
         assert isinstance(load.senders, JetMax)
         responsive = load.senders.responsive(load.path.flow) & (load.own > 0)
         count = load.sum(responsive.astype(np.float64))

@@ -245,8 +245,9 @@ class _State:
 
 @dataclass(frozen=True)
 class _Problem:
-    """Problem scaled to values near 1, by a typical capacity and by the largest price that a flow would pay at this
-    rate.
+    """Problem scaled to values near 1.
+
+    The scales are a typical capacity, and the largest price that a flow would pay at this rate.
 
     The guess is one number `t` per link: `beta (y - C)^+`, the cost of the load above the capacity. The link then has
     its price at a load of `1 + t / limit` capacities, with `limit = beta C`, and its revenue is `t` divided by this
