@@ -116,7 +116,7 @@ def late(slow):
 
 
 def trained(name, plain, result):
-    """Metrics with training. The settling time is relative to the one without training (targets a) or END (targets b)."""
+    """Metrics with training. The settling time is divided by that without training (targets a) or END (b)."""
     return {
         "buffer_cv": utilisation.variation(result.links, LINK, LAST),
         "settling_time_ratio": float(settling(result) / (settling(plain) if name == "a" else END)),
