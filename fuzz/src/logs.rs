@@ -40,7 +40,7 @@ pub fn any(bytes: &[u8]) {
 pub fn driven(bytes: &[u8]) {
     let long = expanded(bytes);
     let mut choices = Choices::new(&long);
-    let mut log = told(&mut choices);
+    let mut log = log_bytes(&mut choices);
     let done = replay(&log).unwrap_or_else(|error| panic!("{error}"));
     assert_eq!((done.difference, done.truncated_at), (None, None));
     assert!(done.instances.iter().all(|one| one.states > 0));
@@ -109,7 +109,7 @@ struct Desk {
 }
 
 /// Makes a log of a law's inputs in an arbitrary order. Time never decreases.
-fn told(choices: &mut Choices<'_>) -> Vec<u8> {
+fn log_bytes(choices: &mut Choices<'_>) -> Vec<u8> {
     let page = Page(Arc::new(Mutex::new(MAGIC.to_vec())));
     let mut desk = desk(&page, choices);
     let mut now = 0;

@@ -211,8 +211,8 @@ def test_abs_log_with_too_short_a_round_trip_stays_within_its_bound():
     ways = {
         rtt: question(network, Targets(0.95), known={"rtt": rtt}).candidates()[OURS] for rtt in ("600 ms", "100 ms")
     }
-    told, short = compare(network, LINK, Targets(0.95), ways, run)
-    assert told.miss == 0
+    whole, short = compare(network, LINK, Targets(0.95), ways, run)
+    assert whole.miss == 0
     assert short.used.utilisation < 0.94
     assert at_most / 2 < short.used.buffer <= at_most
 
@@ -228,9 +228,9 @@ def test_a_rule_that_lacks_numbers_says_so_and_the_others_go_on(tmp_path):
             assert "packets" not in rows[name]
     assert all("packets" in rows[name] for name in NAMES[len(RULES) :])
     assert "Some rules need values that the scenario does not contain: set --flows and --rtt." in done.stdout
-    told, _, rows = asked(tmp_path, "--seeds", "1", "--flows", str(COUNT), "--rtt", "50 ms", text=text)
+    completed, _, rows = asked(tmp_path, "--seeds", "1", "--flows", str(COUNT), "--rtt", "50 ms", text=text)
     assert {name: rows[name]["packets"] for name in RULES} == theory()
-    assert "--flows" not in told.stdout
+    assert "--flows" not in completed.stdout
 
 
 @pytest.mark.parametrize(
@@ -252,10 +252,10 @@ def test_rows_do_not_depend_on_how_many_run_side_by_side():
 
 
 def test_progress_grows_to_what_was_expected():
-    told = []
-    with Workers(2, lambda done, of: told.append((done, of))) as runs:
+    calls = []
+    with Workers(2, lambda done, of: calls.append((done, of))) as runs:
         list(compared(question(scenario("2 s"), Targets(0.9, 0.05), seeds=2), runs))
-    done, of = zip(*told, strict=True)
+    done, of = zip(*calls, strict=True)
     assert list(done) == sorted(done)
     assert done[-1] == pytest.approx(of[-1])
     assert of[-1] % 2 == 0

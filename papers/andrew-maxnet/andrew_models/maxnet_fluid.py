@@ -167,11 +167,11 @@ class _Motion:
         prices = maxnet.floor(self.capacity, law)
         if start.prices is not None:
             prices = np.maximum(read_each("price", start.prices, links, -np.inf), prices)
-        heard = np.maximum.reduceat(prices[self.link], self.starts)
-        rates = maxnet.demand(heard, law) if start.rates is None else read_each("rate", start.rates, flows)
+        feedback = np.maximum.reduceat(prices[self.link], self.starts)
+        rates = maxnet.demand(feedback, law) if start.rates is None else read_each("rate", start.rates, flows)
         # Equation (6a), solved for `xi`.
-        states = np.log(rates / law.x_max) + law.alpha * heard / self.delay
-        states = np.where(self.since > 0, maxnet.source_at_rest(heard, self.delay, law), states)
+        states = np.log(rates / law.x_max) + law.alpha * feedback / self.delay
+        states = np.where(self.since > 0, maxnet.source_at_rest(feedback, self.delay, law), states)
         self.first = np.concatenate([prices, np.zeros(links), states])
         sent = np.where(self.since > 0, 0.0, rates)
         longest = float(self.delay.max())
@@ -197,18 +197,18 @@ class _Motion:
         prices, queues, states = state[:links], state[links : 2 * links], state[2 * links :]
         later = t > self.time + self.step / 2
         _next(self.signalled, prices[self.link], later)
-        heard = np.maximum.reduceat(self.signalled(self.back), self.starts)
+        feedback = np.maximum.reduceat(self.signalled(self.back), self.starts)
         wait = np.add.reduceat((queues / self.capacity)[self.link], self.starts)
-        rates = self._opened(t, maxnet.rate(states, heard, self.delay, self.law)) * self.delay / (self.delay + wait)
+        rates = self._opened(t, maxnet.rate(states, feedback, self.delay, self.law)) * self.delay / (self.delay + wait)
         _next(self.sent, rates[self.flow], later)
         self.time = t
         self._keep(t, rates)
         load = np.bincount(self.link, weights=self.sent(self.there), minlength=links)
         self.load = load if self.cross is None else load + np.asarray(self.cross(t))
-        moved = maxnet.source_change(states, heard, self.delay, self.law)
+        moved = maxnet.source_change(states, feedback, self.delay, self.law)
         if t < self.latest:
             # The state of a flow that has not started follows the demand curve at the price that the flow receives.
-            follows = (maxnet.source_at_rest(heard, self.delay, self.law) - states) / (2 * self.step)
+            follows = (maxnet.source_at_rest(feedback, self.delay, self.law) - states) / (2 * self.step)
             moved = np.where(t < self.since, follows, moved)
         return np.concatenate(
             [

@@ -185,21 +185,23 @@ def given_loads(step=1e-4, gain=0.4, tau=0.1, duration=5.0):
     changes = step * gain / tau * (1 - loads)
     rates = np.cumprod(1 + changes)
     prices = np.cumsum(step * maxnet.price_change(loads, 0.0, 1.0, Parameters(mu=1.0)))
-    told = maxnet.advertised(prices, tau, gain)
-    return float(np.abs(rates / told - 1).max()), float(2 * np.log(told[-1] / rates[-1]) / (changes**2).sum())
+    of_price = maxnet.advertised(prices, tau, gain)
+    worst = np.abs(rates / of_price - 1).max()
+    return float(worst), float(2 * np.log(of_price[-1] / rates[-1]) / (changes**2).sum())
 
 
 def closed_loop(begin, step=1e-3, gain=0.4, tau=0.1, flows=10):
     """Returns the largest relative difference between the rates of RCP and MaxNet. Flows adopt a rate after an RTT."""
     lag, count = round(tau / step), 5000
-    told = np.full((2, count + lag), begin / flows)  # RCP, MaxNet; relative to the capacity
+    # Rates of RCP (row 0) and MaxNet (row 1), divided by the capacity.
+    rates = np.full((2, count + lag), begin / flows)
     price = -tau / gain * np.log(begin / flows)
     for n in range(lag, count + lag):
-        loads = flows * told[:, n - lag]
-        told[0, n] = told[0, n - 1] * (1 + step * gain / tau * (1 - loads[0]))
+        loads = flows * rates[:, n - lag]
+        rates[0, n] = rates[0, n - 1] * (1 + step * gain / tau * (1 - loads[0]))
         price += step * maxnet.price_change(loads[1], 0.0, 1.0, Parameters(mu=1.0))
-        told[1, n] = maxnet.advertised(price, tau, gain)
-    return float(np.abs(told[0] / told[1] - 1).max())
+        rates[1, n] = maxnet.advertised(price, tau, gain)
+    return float(np.abs(rates[0] / rates[1] - 1).max())
 
 
 def at_least(count, followed):

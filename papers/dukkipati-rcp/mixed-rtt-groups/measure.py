@@ -66,12 +66,12 @@ def measure(figure):
     figure.done = {"RCP": rcp, **others}
     by_class = [ratios(rcp, sizes) for sizes in CLASSES.values()]
     shared = over_sharing(rcp, MORE)
-    told = ", ".join(f"{ratio:.2f}" for ratio in shared)
+    ratios_text = ", ".join(f"{ratio:.2f}" for ratio in shared)
     return {
         "rcp-fig22-23": {
             "afct_ratio_to_ps[RCP, each group, both classes]": Noted(
                 [ratio for group in by_class for ratio in group],
-                f"above 500 packets, over processor sharing of the same arrivals: {told}",
+                f"above 500 packets, over processor sharing of the same arrivals: {ratios_text}",
             ),
             "afct_ratio_to_ps_bias": [group[0] / group[-1] for group in by_class],
             "fct_ratio_to_bound": [float(over_bound(of(group, rcp))["ratio"].max()) for group in ENDS],

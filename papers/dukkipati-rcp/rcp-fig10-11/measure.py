@@ -30,12 +30,12 @@ def measure(figure):
         over_sharing([rcp[mean]], setting.plan, CLASSES[1], setting.window(figure))[0]
         for mean, setting in means.items()
     ]
-    told = ", ".join(f"{value:.2f}" for value in shared)
+    values_text = ", ".join(f"{value:.2f}" for value in shared)
     return {
         "rcp-fig10": {
             "afct_ratio_to_ps[RCP, both classes, every mean]": Noted(
                 [ratio(figure, mean, rcp[mean], sizes) for mean in means for sizes in CLASSES],
-                f"from 7000 packets on, over processor sharing of the same arrivals: {told}",
+                f"from 7000 packets on, over processor sharing of the same arrivals: {values_text}",
             ),
             "afct_ratio_to_ps[RCP, below 7000, every mean]": [
                 ratio(figure, mean, rcp[mean], CLASSES[0]) for mean in means

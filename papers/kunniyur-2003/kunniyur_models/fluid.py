@@ -113,7 +113,7 @@ class Network:
         """Returns the load of each link."""
         return _times(self.crossings, rates)
 
-    def told(self, shares: Floats) -> Floats:
+    def path_shares(self, shares: Floats) -> Floats:
         """Returns the sum of loss or marking rates along each route."""
         return _times(self.crossings.swapaxes(-1, -2), shares)
 
@@ -126,7 +126,7 @@ class Network:
             levels: Current loss or marking level of each link; the capacities by default.
         """
         shares = excess_share(self.capacities if levels is None else levels, self.loads(rates) + foreign)
-        nacks = nack_rate(self.users, rates, self.told(shares), marks=self.marks)
+        nacks = nack_rate(self.users, rates, self.path_shares(shares), marks=self.marks)
         return rate_change(self.users, self.beta, rates, nacks, blind=self.blind)
 
     def jacobian(self, rates: Floats, levels: Numbers | None = None) -> Floats:
@@ -140,7 +140,7 @@ class Network:
         steep = np.divide(level, loads**2, out=np.zeros_like(loads), where=(loads >= level) & (loads > 0))
         shared = np.swapaxes(self.crossings, -1, -2) @ (steep[..., None] * self.crossings)
         speed = users.gains * (users.delays ** (users.exponents - 1) if self.blind else 1.0) * self.beta
-        nacks = nack_rate(users, rates, self.told(excess_share(level, loads)), marks=self.marks)
+        nacks = nack_rate(users, rates, self.path_shares(excess_share(level, loads)), marks=self.marks)
         own = (users.exponents + 1) * rates ** (users.exponents - 1) * nacks
         by_links = (speed * users.kept * rates ** (users.exponents + 1))[..., None] * shared
         return np.asarray(-(by_links + (speed * own)[..., None] * np.eye(rates.shape[-1])))
@@ -340,8 +340,8 @@ class _Delayed:
         network = self.network
         sent = past(self.delays)
         met = (network.crossings * past(self.lags)).sum(axis=-1)
-        told = (network.crossings.T * excess_share(network.capacities, met)).sum(axis=-1)
-        nacks = nack_rate(network.users, sent, told, marks=network.marks)
+        path_shares = (network.crossings.T * excess_share(network.capacities, met)).sum(axis=-1)
+        nacks = nack_rate(network.users, sent, path_shares, marks=network.marks)
         acks = None if network.control == "rate" else sent
         return rate_change(network.users, network.beta, rates, nacks, blind=network.blind, acks=acks)
 
@@ -393,8 +393,8 @@ def _best_reply(network: Network, rates: Floats, user: int) -> Floats:
     order = power + 1
 
     def too_much(rate: Floats) -> Floats:
-        told = (own * excess_share(network.capacities, others + own * rate[..., None])).sum(axis=-1)
-        return np.asarray(nack_rate(alone, rate, told, marks=network.marks) * rate**power > wanted)
+        path_shares = (own * excess_share(network.capacities, others + own * rate[..., None])).sum(axis=-1)
+        return np.asarray(nack_rate(alone, rate, path_shares, marks=network.marks) * rate**power > wanted)
 
     # Bounds. The sum of loss rates is at most the number of crossed links, and a link at twice its capacity loses half.
     low = np.log((wanted / np.maximum(own.sum(axis=-1), 1.0)) ** (1 / order))

@@ -136,8 +136,8 @@ def measure(figure):
         "abs-fig46b": ("buffer_min_pkts", "buffer_max_pkts[each cycle]", "oscillates"),
     }
     for entry, metrics in beside.items():
-        told = slowly(went[0][entry[-1]][4])
-        values[entry] |= {metric: Noted(values[entry][metric], told) for metric in metrics}
+        note = slowly(went[0][entry[-1]][4])
+        values[entry] |= {metric: Noted(values[entry][metric], note) for metric in metrics}
     return values | {
         f"abs-fig47{name}": over_seeds(trained(name, *seed[name][:2]) for seed in went) for name in TARGETS
     }

@@ -102,9 +102,9 @@ def load_and_unload(program, here, router, there):
     enter(router)
     with running(program, "--every", "20 ms", "--duration", "10 s") as process:
         with_it = exchange(sender, receiver)
-        told = subprocess.run([program, "router", "detach", "--dev", "lf1"], capture_output=True, check=False)
+        detached = subprocess.run([program, "router", "detach", "--dev", "lf1"], capture_output=True, check=False)
         stamped = json.loads(process.stdout.readlines()[-1])["stamped"]
-    return with_it and exchange(sender, receiver) and stamped > 0 and told.returncode == process.returncode == 0
+    return with_it and exchange(sender, receiver) and stamped > 0 and detached.returncode == process.returncode == 0
 
 
 def forwarded(program, here, router, there):

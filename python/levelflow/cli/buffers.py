@@ -70,8 +70,8 @@ def buffers(
     from levelflow.theory.units import ratio, time
 
     targets = Targets(ratio(utilisation), ratio(loss), time(delay) if delay is not None else 0.0)
-    told = _told(flows, rtt)
-    asked = question(choose(scenario, changes), targets, link=link, seeds=seeds, largest=largest, known=told)
+    known = _given(flows, rtt)
+    asked = question(choose(scenario, changes), targets, link=link, seeds=seeds, largest=largest, known=known)
     if out is not None:
         _drawable(out)
     rows, found, complete = _compare(asked, workers, json)
@@ -88,12 +88,12 @@ def buffers(
         sys.exit(INTERRUPTED)
 
 
-def _told(flows: float | None, rtt: str | None) -> dict[str, object]:
+def _given(flows: float | None, rtt: str | None) -> dict[str, object]:
     """Returns the given `flows` and `rtt`. In buffer rules, they replace the values of the scenario."""
     from levelflow.theory.units import time
 
-    told: dict[str, object] = {"flows": flows} if flows is not None else {}
-    return told | ({"rtt": f"{1e3 * time(rtt):.9g} ms"} if rtt is not None else {})
+    known: dict[str, object] = {"flows": flows} if flows is not None else {}
+    return known | ({"rtt": f"{1e3 * time(rtt):.9g} ms"} if rtt is not None else {})
 
 
 def _drawable(target: Path) -> None:

@@ -159,7 +159,7 @@ LINK, FLOW = Link(10e6, 0.01), Flow("rcp", [0], 0.1)
 
 
 @pytest.mark.parametrize(
-    ("links", "flows", "says"),
+    ("links", "flows", "columns"),
     [
         ([], [FLOW], "at least one link"),
         ([LINK], [], "at least one link and one flow"),
@@ -178,13 +178,13 @@ LINK, FLOW = Link(10e6, 0.01), Flow("rcp", [0], 0.1)
         ([LINK], [dataclasses.replace(FLOW, packet=-1.0)], "packet -1.0"),
     ],
 )
-def test_an_ill_posed_network_is_refused(links, flows, says):
-    with pytest.raises((FluidError, ParameterError), match=says):
+def test_an_ill_posed_network_is_refused(links, flows, columns):
+    with pytest.raises((FluidError, ParameterError), match=columns):
         Network(links, flows)
 
 
 @pytest.mark.parametrize(
-    ("link", "flow", "says"),
+    ("link", "flow", "columns"),
     [
         ({}, {"law": "codel"}, "no fluid model of law codel: theory has no record of codel; there are: aimd"),
         ({"queue": "codel"}, {}, "no fluid model of queue 'codel'"),
@@ -197,14 +197,14 @@ def test_an_ill_posed_network_is_refused(links, flows, says):
         ({}, {"parameters": {"loss_aware": True}}, "loss_aware = True has no fluid model"),
     ],
 )
-def test_networks_without_a_fluid_model_are_rejected(link, flow, says):
+def test_networks_without_a_fluid_model_are_rejected(link, flow, columns):
     network = Network([dataclasses.replace(LINK, **link)], [dataclasses.replace(FLOW, **flow)])
-    with pytest.raises((FluidError, ParameterError), match=says):
+    with pytest.raises((FluidError, ParameterError), match=columns):
         simulate(network, 1.0)
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "columns"),
     [
         ({"duration": -1.0}, "duration -1.0"),
         ({"duration": np.nan}, "duration nan"),
@@ -214,8 +214,8 @@ def test_networks_without_a_fluid_model_are_rejected(link, flow, says):
         ({"step": 1e-12}, "too many"),
     ],
 )
-def test_an_invalid_run_is_rejected(arguments, says):
-    with pytest.raises((FluidError, ParameterError), match=says):
+def test_an_invalid_run_is_rejected(arguments, columns):
+    with pytest.raises((FluidError, ParameterError), match=columns):
         simulate(Network([LINK], [FLOW]), **{"duration": 1.0, **arguments})
 
 
@@ -268,7 +268,7 @@ def test_a_scenario_gives_its_network():
 
 
 @pytest.mark.parametrize(
-    ("options", "says"),
+    ("options", "columns"),
     [
         ({"arrivals": {"poisson": "5 /s"}, "size": "10 packets"}, "arrive at random"),
         ({"size": "1 MB"}, "transfers and lifetimes"),
@@ -277,8 +277,8 @@ def test_a_scenario_gives_its_network():
         ({"start": {"uniform": ["0 s", "1 s"]}}, "a start that is drawn"),
     ],
 )
-def test_scenarios_of_chance_are_refused(options, says):
-    with pytest.raises((FluidError, ParameterError), match=says):
+def test_scenarios_of_chance_are_refused(options, columns):
+    with pytest.raises((FluidError, ParameterError), match=columns):
         from_scenario(scenario(**options).resolve())
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from levelflow.theory.arrays import Floats
-from levelflow.theory.fluid.law import Heard, number, reached
+from levelflow.theory.fluid.law import Feedback, number, reached
 from levelflow.theory.fluid.windows import SLOW, WINDOW, NewReno
 
 #: Time of events that have not happened, in s before the start.
@@ -32,17 +32,17 @@ class Vegas(NewReno):
         """Returns the growth per ACKed packet in slow start. The window doubles in every second round trip."""
         return float(np.log(2) / 2 * np.sqrt(2))
 
-    def growth(self, state: Floats, heard: Heard) -> Floats:
+    def growth(self, state: Floats, feedback: Feedback) -> Floats:
         """Returns the growth per ACK: the step per round trip, divided by the ACKs of a round trip."""
-        waiting = self.waiting(state, heard)
+        waiting = self.waiting(state, feedback)
         step = np.clip(self.alpha - waiting, 0.0, 1.0) - np.clip(waiting - self.beta, 0.0, 1.0)
         return step / state[WINDOW]
 
-    def settle(self, state: Floats, heard: Heard) -> Floats:
+    def settle(self, state: Floats, feedback: Feedback) -> Floats:
         """Ends slow start when `gamma` packets are queued. The window is then at most the pipe plus one packet."""
-        state = super().settle(state, heard)
-        full = (state[SLOW] > 0) & (self.waiting(state, heard) > self.gamma) & (heard.acked > 0)
-        pipe = heard.acked * self.shortest(state, heard) + 1
+        state = super().settle(state, feedback)
+        full = (state[SLOW] > 0) & (self.waiting(state, feedback) > self.gamma) & (feedback.acked > 0)
+        pipe = feedback.acked * self.shortest(state, feedback) + 1
         state[WINDOW] = np.where(full, np.minimum(state[WINDOW], pipe), state[WINDOW])
         state[SLOW] = np.where(full, 0.0, state[SLOW])
         return state
@@ -54,15 +54,15 @@ class Fast(NewReno):
     alpha = number(20.0)
     part = number(0.5, "gamma")
 
-    def growth(self, state: Floats, heard: Heard) -> Floats:
+    def growth(self, state: Floats, feedback: Feedback) -> Floats:
         """Returns the growth per ACK: the step per round trip, divided by the ACKs of a round trip."""
         window = state[WINDOW]
-        return np.minimum(window, self.part * (self.alpha - self.waiting(state, heard))) / window
+        return np.minimum(window, self.part * (self.alpha - self.waiting(state, feedback))) / window
 
-    def settle(self, state: Floats, heard: Heard) -> Floats:
+    def settle(self, state: Floats, feedback: Feedback) -> Floats:
         """Ends slow start when `alpha` packets are queued."""
-        state = super().settle(state, heard)
-        full = (self.waiting(state, heard) >= self.alpha) & (heard.acked > 0)
+        state = super().settle(state, feedback)
+        full = (self.waiting(state, feedback) >= self.alpha) & (feedback.acked > 0)
         state[SLOW] = np.where(full, 0.0, state[SLOW])
         return state
 
@@ -86,28 +86,30 @@ class Lp(NewReno):
         state[self.LAST] = -LONG_AGO
         return state
 
-    def growth(self, state: Floats, heard: Heard) -> Floats:
+    def growth(self, state: Floats, feedback: Feedback) -> Floats:
         """Returns the growth of Reno; 0 in the inference phase."""
-        return np.where(heard.now < state[self.INFERENCE], 0.0, super().growth(state, heard))
+        return np.where(feedback.now < state[self.INFERENCE], 0.0, super().growth(state, feedback))
 
-    def own_change(self, state: Floats, heard: Heard, slope: Floats) -> None:
+    def own_change(self, state: Floats, feedback: Feedback, slope: Floats) -> None:
         """Updates the average round trip with each ACK."""
-        gain = reached(-np.log1p(-self.GAIN) * heard.acked, heard.step)
-        slope[self.SMOOTH] = gain * (heard.waits - state[self.SMOOTH])
+        gain = reached(-np.log1p(-self.GAIN) * feedback.acked, feedback.step)
+        slope[self.SMOOTH] = gain * (feedback.waits - state[self.SMOOTH])
 
-    def settle(self, state: Floats, heard: Heard) -> Floats:
+    def settle(self, state: Floats, feedback: Feedback) -> Floats:
         """Reacts to congestion indications after slow start, at most once per round trip."""
-        state = super().settle(state, heard)
-        state[self.SMOOTH] = np.where(state[self.SMOOTH] > 0, state[self.SMOOTH], heard.waits)
-        state[self.LONGEST] = np.maximum(state[self.LONGEST], heard.waits)
-        shortest = self.shortest(state, heard)
+        state = super().settle(state, feedback)
+        state[self.SMOOTH] = np.where(state[self.SMOOTH] > 0, state[self.SMOOTH], feedback.waits)
+        state[self.LONGEST] = np.maximum(state[self.LONGEST], feedback.waits)
+        shortest = self.shortest(state, feedback)
         threshold = shortest + self.delta * (state[self.LONGEST] - shortest)
-        above = np.minimum(state[self.SMOOTH], heard.waits) > threshold
-        news = heard.now - state[self.LAST] >= heard.waits
-        signalled = (state[SLOW] == 0) & above & news & (heard.acked > 0)
-        again = heard.now < state[self.INFERENCE]
+        above = np.minimum(state[self.SMOOTH], feedback.waits) > threshold
+        news = feedback.now - state[self.LAST] >= feedback.waits
+        signalled = (state[SLOW] == 0) & above & news & (feedback.acked > 0)
+        again = feedback.now < state[self.INFERENCE]
         lower = np.where(again, 1.0, np.maximum(state[WINDOW] / 2, 1.0))
         state[WINDOW] = np.where(signalled, lower, state[WINDOW])
-        state[self.LAST] = np.where(signalled, heard.now, state[self.LAST])
-        state[self.INFERENCE] = np.where(signalled, heard.now + self.phase * state[self.SMOOTH], state[self.INFERENCE])
+        state[self.LAST] = np.where(signalled, feedback.now, state[self.LAST])
+        state[self.INFERENCE] = np.where(
+            signalled, feedback.now + self.phase * state[self.SMOOTH], state[self.INFERENCE]
+        )
         return state

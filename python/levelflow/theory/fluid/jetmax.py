@@ -19,7 +19,7 @@ from typing import ClassVar
 import numpy as np
 
 from levelflow.theory.arrays import Bools, Floats, Ints
-from levelflow.theory.fluid.law import BEFORE, SIGNALS, Heard, Law, Load, Routers, Table, flag, number
+from levelflow.theory.fluid.law import BEFORE, SIGNALS, Feedback, Law, Load, Routers, Table, flag, number
 from levelflow.theory.fluid.topology import Flow, Parameters
 from levelflow.theory.laws import emkc, jetmax
 
@@ -39,7 +39,7 @@ class JetMaxRouters(Routers):
     arrives within this bin.
     """
 
-    SAYS = 3
+    SIGNAL_COUNT = 3
 
     def __init__(self, parameters: Table, capacity: Floats) -> None:
         super().__init__(parameters, capacity)
@@ -60,9 +60,9 @@ class JetMaxRouters(Routers):
         return np.array([price, self.target - others, count])
 
 
-def shares(heard: Heard) -> Floats:
+def shares(feedback: Feedback) -> Floats:
     """Returns the fair share at each crossing (eq 133); infinite if a link has no responsive flow."""
-    _, left, count = heard.signals
+    _, left, count = feedback.signals
     return jetmax.fair_share(left, np.zeros_like(left), np.where(count > 0, np.maximum(count, 1.0), 0.0))
 
 
@@ -78,7 +78,7 @@ class JetMax(Law):
     approves = number(0.0, "eps_a")
     asks = flag(True, "propose")
     ONLY: ClassVar[Parameters] = {"ignore": True}
-    HEARS = frozenset({BEFORE, SIGNALS})
+    FEEDBACK = frozenset({BEFORE, SIGNALS})
     ROUTERS = JetMaxRouters
     PROPOSES = True
 
@@ -102,15 +102,15 @@ class JetMax(Law):
         """Returns True for each crossing that is the bottleneck of its flow in `flow`."""
         return np.arange(flow.size) == self.bottleneck[flow]
 
-    def rate(self, state: Floats, heard: Heard) -> Floats:
+    def rate(self, state: Floats, feedback: Feedback) -> Floats:
         """Returns the rate by eq 134 from the approved rate.
 
         A flow keeps its rate until its bottleneck has signalled.
         """
-        (sent,), proposed = heard.before, heard.proposed
-        share = shares(heard)[self.bottleneck]
-        known = (self.bottleneck >= 0) & (heard.now > self.since + self.lag) & np.isfinite(share)
-        approved = heard.path.most(heard.signals[0]) <= self.approves + UNSEEN
+        (sent,), proposed = feedback.before, feedback.proposed
+        share = shares(feedback)[self.bottleneck]
+        known = (self.bottleneck >= 0) & (feedback.now > self.since + self.lag) & np.isfinite(share)
+        approved = feedback.path.most(feedback.signals[0]) <= self.approves + UNSEEN
         reference = np.where(approved | ~self.asks, proposed, sent)
         wanted = np.maximum(jetmax.sender(reference, share, self.tau), self.floor)
         # Flows without a known share keep their rate and their proposal.
@@ -119,37 +119,37 @@ class JetMax(Law):
         moved = np.where(self.asks, np.minimum(wanted, np.maximum(reference, self.floor)), wanted)
         return np.where(known, moved, kept)
 
-    def settle(self, state: Floats, heard: Heard) -> Floats:
+    def settle(self, state: Floats, feedback: Feedback) -> Floats:
         """Changes to the bottleneck that the path suggests, under the conditions of the packet law.
 
         A flow that has just changed waits for the first signal of its new bottleneck, unless a link is overloaded.
         """
-        price, share = heard.signals[0], shares(heard)
-        best, weight = self._suggested(heard, price, share)
-        now, since = self.bottleneck, heard.now - self.since
-        self.patience = np.where(best == self.suggested, self.patience, heard.now + PATIENCE * self.interval)
+        price, share = feedback.signals[0], shares(feedback)
+        best, weight = self._suggested(feedback, price, share)
+        now, since = self.bottleneck, feedback.now - self.since
+        self.patience = np.where(best == self.suggested, self.patience, feedback.now + PATIENCE * self.interval)
         self.suggested = best
         overloaded, own_zero = weight[best] > 0, weight[now] == 0
-        rests = np.abs(heard.before[0] - share[now]) <= self.near * share[now]
+        rests = np.abs(feedback.before[0] - share[now]) <= self.near * share[now]
         signalled = since > self.lag
         ties = own_zero & ~overloaded
         wins = np.where(signalled, np.where(ties, rests, share[best] < share[now]), overloaded)
-        wins = (wins & ~(ties & np.isinf(share[best]))) | (heard.now > self.patience)
-        moves = (heard.age > self.base) & (best != now) & ((now < 0) | (wins & (since > self.base)))
+        wins = (wins & ~(ties & np.isinf(share[best]))) | (feedback.now > self.patience)
+        moves = (feedback.age > self.base) & (best != now) & ((now < 0) | (wins & (since > self.base)))
         self.bottleneck = np.where(moves, best, now)
-        self.since = np.where(moves, heard.now, self.since)
+        self.since = np.where(moves, feedback.now, self.since)
         return state
 
-    def _suggested(self, heard: Heard, price: Floats, share: Floats) -> tuple[Ints, Floats]:
+    def _suggested(self, feedback: Feedback, price: Floats, share: Floats) -> tuple[Ints, Floats]:
         """Returns the crossing that limits each flow most (eq 136), and the prices, with small prices set to 0.
 
         Among links with price 0, a link without responsive flows is preferred if it alone refuses the proposals.
         """
-        flow, starts = heard.path.flow, heard.path.starts
+        flow, starts = feedback.path.flow, feedback.path.starts
         weight = np.where(np.abs(price) <= self.zero[flow], 0.0, price)
-        largest = np.where(heard.path.runs, weight, -np.inf)
+        largest = np.where(feedback.path.runs, weight, -np.inf)
         among = largest == np.maximum.reduceat(largest, starts)[flow]
-        refuses = heard.path.runs & (price > UNSEEN)
+        refuses = feedback.path.runs & (price > UNSEEN)
         alone = refuses & np.isinf(share) & (np.add.reduceat(refuses.astype(np.int64), starts)[flow] == 1)
         smallest = np.where(among, np.where(alone, -np.inf, share), np.inf)
         chosen = among & (smallest == np.minimum.reduceat(smallest, starts)[flow])

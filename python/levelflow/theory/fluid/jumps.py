@@ -19,7 +19,7 @@ from typing import ClassVar
 import numpy as np
 
 from levelflow.theory.arrays import Bools, Floats
-from levelflow.theory.fluid.law import LOSSES, Heard, Law
+from levelflow.theory.fluid.law import LOSSES, Feedback, Law
 
 #: State components of all these laws: accumulated losses, packets; time until which a flow ignores further losses, s,
 #: or -1 before the first reaction.
@@ -29,15 +29,15 @@ CREDIT, CALM = range(2)
 class Jumps(Law):
     """A law whose state jumps at a loss or mark."""
 
-    HEARS: ClassVar[frozenset[str]] = frozenset({LOSSES})
+    FEEDBACK: ClassVar[frozenset[str]] = frozenset({LOSSES})
 
     @abstractmethod
-    def cut(self, state: Floats, heard: Heard) -> Floats:
+    def cut(self, state: Floats, feedback: Feedback) -> Floats:
         """Returns the state after a loss or mark."""
 
-    def signalled(self, heard: Heard) -> Floats:
+    def signalled(self, feedback: Feedback) -> Floats:
         """Returns the rate of losses and marks to which the law reacts, packets/s."""
-        return heard.lost + heard.marked
+        return feedback.lost + feedback.marked
 
     def reactions(self, signalled: Floats, rtt: Floats) -> Floats:
         """Returns the mean number of reactions per second for a given rate of losses and marks."""
@@ -47,24 +47,26 @@ class Jumps(Law):
         """Returns True for flows that have not yet reacted to a loss."""
         return state[CALM] < 0
 
-    def jumps(self, state: Floats, heard: Heard) -> Floats:
+    def jumps(self, state: Floats, feedback: Feedback) -> Floats:
         """Returns the mean effect of jumps on the state, per second; 0 if losses are simulated one by one."""
-        signalled = self.signalled(heard)
+        signalled = self.signalled(feedback)
         if self.each_loss or not signalled.any():
             return np.zeros_like(state)
-        often = np.where(self.is_fresh(state) | (heard.now < state[CALM]), 0.0, self.reactions(signalled, heard.rtt))
-        change = often * (self.cut(state, heard) - state)
+        often = np.where(
+            self.is_fresh(state) | (feedback.now < state[CALM]), 0.0, self.reactions(signalled, feedback.rtt)
+        )
+        change = often * (self.cut(state, feedback) - state)
         change[:2] = 0.0
         return change
 
-    def settle(self, state: Floats, heard: Heard) -> Floats:
+    def settle(self, state: Floats, feedback: Feedback) -> Floats:
         """Applies the jumps that are simulated one by one."""
-        signalled = self.signalled(heard)
+        signalled = self.signalled(feedback)
         if not signalled.any():
             return state
-        credit = np.where(heard.now < state[CALM], 0.0, state[CREDIT] + heard.step * signalled)
+        credit = np.where(feedback.now < state[CALM], 0.0, state[CREDIT] + feedback.step * signalled)
         due = (credit >= 1) & (self.each_loss | self.is_fresh(state))
-        after = np.where(due, self.cut(state, heard), state)
+        after = np.where(due, self.cut(state, feedback), state)
         after[CREDIT] = np.where(due, 0.0, credit)
-        after[CALM] = np.where(due, heard.now + heard.rtt, state[CALM])
+        after[CALM] = np.where(due, feedback.now + feedback.rtt, state[CALM])
         return after

@@ -17,7 +17,7 @@ from typing import ClassVar
 import numpy as np
 
 from levelflow.theory.arrays import Floats
-from levelflow.theory.fluid.law import ACKS, LOSSES, WAITS, Heard, Law, number
+from levelflow.theory.fluid.law import ACKS, LOSSES, WAITS, Feedback, Law, number
 from levelflow.theory.fluid.topology import Flow, Parameters
 from levelflow.theory.laws import ks
 
@@ -35,7 +35,7 @@ class KunniyurSrikant(Law):
     unit = number(0.02, "time_unit")
     delay = number(0.0)
     floor = number(0.1)
-    HEARS = frozenset({LOSSES, ACKS, WAITS})
+    FEEDBACK = frozenset({LOSSES, ACKS, WAITS})
     HANDSHAKE = True
 
     def __init__(self, flows: Sequence[Flow], each_loss: bool) -> None:
@@ -51,24 +51,24 @@ class KunniyurSrikant(Law):
         """Returns initial windows or rates of one packet."""
         return np.ones((1, self.base.size))
 
-    def rate(self, state: Floats, heard: Heard) -> Floats:
+    def rate(self, state: Floats, feedback: Feedback) -> Floats:
         """Returns the rate: a window per round trip, or the state itself."""
-        return np.maximum(state[0], self.floor) * self.packet / np.where(self.is_rate, self.unit, heard.rtt)
+        return np.maximum(state[0], self.floor) * self.packet / np.where(self.is_rate, self.unit, feedback.rtt)
 
-    def change(self, state: Floats, heard: Heard) -> Floats:
+    def change(self, state: Floats, feedback: Feedback) -> Floats:
         """Returns the change by eq 12 and 13."""
         size = np.maximum(state[0], self.floor)
-        delay = np.where(self.is_rate, 1.0, np.where(self.delay > 0, self.delay, heard.waits / self.unit))
-        nacks = self.heeds_losses * heard.lost + self.heeds_marks * heard.marked
+        delay = np.where(self.is_rate, 1.0, np.where(self.delay > 0, self.delay, feedback.waits / self.unit))
+        nacks = self.heeds_losses * feedback.lost + self.heeds_marks * feedback.marked
         users = dataclasses.replace(self.users, delays=delay)
-        acks = heard.acked + heard.lost
+        acks = feedback.acked + feedback.lost
         gain = ks.window_change(users, self.beta, size, acks, 0.0)
         cut = gain - ks.window_change(users, self.beta, size, acks, nacks)
         # If a small window receives many ACKs, each ACK adds less than the one before: `W^2` grows linearly.
-        grown = np.sqrt(size**2 + 2 * heard.step * size * gain)
-        slope: Floats = (grown / (1 + heard.step * cut / size) - size) / heard.step
+        grown = np.sqrt(size**2 + 2 * feedback.step * size * gain)
+        slope: Floats = (grown / (1 + feedback.step * cut / size) - size) / feedback.step
         return slope[None, :]
 
-    def settle(self, state: Floats, heard: Heard) -> Floats:
+    def settle(self, state: Floats, feedback: Feedback) -> Floats:
         """Applies the lower and upper limit."""
         return np.clip(state, self.floor, LARGEST)

@@ -106,7 +106,7 @@ class Crossings:
 
 
 @dataclass
-class Heard:
+class Feedback:
     """Feedback to the flows of one law in the middle of a step; arrays over flows or over crossings.
 
     Attributes:
@@ -181,7 +181,7 @@ class Routers(ABC):
     """Router half of a law, at all links. `advance` updates the state."""
 
     #: Number of signals computed per router.
-    SAYS: ClassVar[int] = 1
+    SIGNAL_COUNT: ClassVar[int] = 1
 
     def __init__(self, parameters: Table, capacity: Floats) -> None:
         self.parameters = parameters
@@ -204,7 +204,7 @@ class Law(Parametrised, ABC):
     """
 
     #: Feedback that the law needs: a subset of `WAITS`, `LOSSES`, `ACKS`, `BEFORE` and `SIGNALS`.
-    HEARS: ClassVar[frozenset[str]] = frozenset()
+    FEEDBACK: ClassVar[frozenset[str]] = frozenset()
     #: True if flows start with a handshake by default.
     HANDSHAKE: ClassVar[bool] = False
     ROUTERS: ClassVar[type[Routers] | None] = None
@@ -239,14 +239,14 @@ class Law(Parametrised, ABC):
         return np.zeros(self.base.size), ()
 
     @abstractmethod
-    def rate(self, state: Floats, heard: Heard) -> Floats:
+    def rate(self, state: Floats, feedback: Feedback) -> Floats:
         """Returns the rates, bit/s."""
 
-    def change(self, state: Floats, heard: Heard) -> Floats:
+    def change(self, state: Floats, feedback: Feedback) -> Floats:
         """Returns the change of the state per second."""
         return np.zeros_like(state)
 
-    def settle(self, state: Floats, heard: Heard) -> Floats:
+    def settle(self, state: Floats, feedback: Feedback) -> Floats:
         """Returns the state after all immediate changes; may modify its argument."""
         return state
 

@@ -16,7 +16,7 @@ from typing import ClassVar
 import numpy as np
 
 from levelflow.theory.arrays import Bools, Floats
-from levelflow.theory.fluid.law import SIGNALS, Heard, Law, Load, Routers, Table, number
+from levelflow.theory.fluid.law import SIGNALS, Feedback, Law, Load, Routers, Table, number
 from levelflow.theory.fluid.topology import Flow, Parameters
 from levelflow.theory.laws import level
 
@@ -27,7 +27,7 @@ SAME = 1e-9
 class LevelRouters(Routers):
     """Routers that announce the level, and 1 if proposals exceed the capacity."""
 
-    SAYS = 2
+    SIGNAL_COUNT = 2
 
     def __init__(self, parameters: Table, capacity: Floats) -> None:
         super().__init__(parameters, capacity)
@@ -113,7 +113,7 @@ class Level(Law):
     least = number(1e3, "min_rate")
     smallest = number(52.0, "min_packet")
     many = number(10.0, "packets_per_interval")
-    HEARS = frozenset({SIGNALS})
+    FEEDBACK = frozenset({SIGNALS})
     ROUTERS = LevelRouters
     PROPOSES = True
 
@@ -129,31 +129,31 @@ class Level(Law):
         self.interval = intervals
         return np.zeros(self.base.size), (np.zeros(self.base.size),)
 
-    def rate(self, state: Floats, heard: Heard) -> Floats:
+    def rate(self, state: Floats, feedback: Feedback) -> Floats:
         """Lowers the rate immediately. Raises it when routers have evaluated the proposal and none has refused it."""
-        levels = self._levels(heard)
+        levels = self._levels(feedback)
         floor = np.where(self.many > 0, np.maximum(self.least, 16 * self.smallest / self.interval), self.least)
-        lowest = np.maximum(heard.path.least(levels), floor)
-        self.since = np.where(np.isnan(self.since) & (heard.age > 0), heard.now, self.since)
-        knows = heard.age > heard.rtt
-        decided = knows & (heard.now >= self.since + level.DECIDED * self.interval + heard.rtt)
-        accepted = decided & (heard.path.most(heard.signals[1]) < 0.5)
+        lowest = np.maximum(feedback.path.least(levels), floor)
+        self.since = np.where(np.isnan(self.since) & (feedback.age > 0), feedback.now, self.since)
+        knows = feedback.age > feedback.rtt
+        decided = knows & (feedback.now >= self.since + level.DECIDED * self.interval + feedback.rtt)
+        accepted = decided & (feedback.path.most(feedback.signals[1]) < 0.5)
         self.sent = np.where(accepted, self.wanted, self.sent)
         rises = knows & (lowest > self.wanted) & (decided | (self.wanted <= self.sent))
         self.wanted = np.where(rises | (knows & (lowest < self.wanted)), lowest, self.wanted)
-        self.since = np.where(rises, heard.now, self.since)
+        self.since = np.where(rises, feedback.now, self.since)
         self.sent = np.minimum(self.sent, self.wanted)
         self.proposals = self.wanted
         return self.sent
 
-    def _levels(self, heard: Heard) -> Floats:
+    def _levels(self, feedback: Feedback) -> Floats:
         """Returns the levels that senders receive. Interpolated values are omitted, because no packet carries them."""
-        now, path = heard.signals[0], heard.path
+        now, path = feedback.signals[0], feedback.path
         if not self.known.size:
             self.known, self.before = now.copy(), now
         steady = np.abs(now - self.before) <= SAME * np.abs(now)
         self.known, self.before = np.where(steady & path.runs, now, self.known), now
         levels = np.where(path.runs, self.known, np.inf)
-        knows = (heard.age > heard.rtt)[path.flow]
+        knows = (feedback.age > feedback.rtt)[path.flow]
         self.elsewhere = np.where(knows, level.elsewhere(levels, path.flow, path.starts), np.inf)
         return levels

@@ -15,7 +15,7 @@ from typing import ClassVar
 import numpy as np
 
 from levelflow.theory.arrays import Floats
-from levelflow.theory.fluid.law import SIGNALS, Heard, Law, Load, Routers, Table, flag, number, reached
+from levelflow.theory.fluid.law import SIGNALS, Feedback, Law, Load, Routers, Table, flag, number, reached
 from levelflow.theory.fluid.topology import Parameters
 
 LARGEST_PRICE = 16.0
@@ -27,7 +27,7 @@ PRICE, START, XI = range(3)
 class MaxNetRouters(Routers):
     """Routers that announce their price and their spare capacity, the start rate of new flows."""
 
-    SAYS = 2
+    SIGNAL_COUNT = 2
 
     def __init__(self, parameters: Table, capacity: Floats) -> None:
         super().__init__(parameters, capacity)
@@ -60,7 +60,7 @@ class MaxNet(Law):
     eta = number(0.06)
     ramps = flag(True, "max_start")
     paced = flag(False)
-    HEARS = frozenset({SIGNALS})
+    FEEDBACK = frozenset({SIGNALS})
     HANDSHAKE = True
     ROUTERS = MaxNetRouters
 
@@ -75,29 +75,29 @@ class MaxNet(Law):
         )
         return np.minimum(wanted, self.most)
 
-    def rate(self, state: Floats, heard: Heard) -> Floats:
+    def rate(self, state: Floats, feedback: Feedback) -> Floats:
         """Returns the demand or, during MaxStart, the interpolated rate."""
         wanted = self.demand(state)
-        part = np.where(self.ramps, np.clip((heard.age - heard.rtt) / (RAMP * self.base), 0.0, 1.0), 1.0)
+        part = np.where(self.ramps, np.clip((feedback.age - feedback.rtt) / (RAMP * self.base), 0.0, 1.0), 1.0)
         target = state[START] + part * (wanted - state[START])
         target = np.maximum(target, self.packet / self.base)
-        return np.where(self.paced, target, target * self.base / heard.rtt)
+        return np.where(self.paced, target, target * self.base / feedback.rtt)
 
-    def change(self, state: Floats, heard: Heard) -> Floats:
+    def change(self, state: Floats, feedback: Feedback) -> Floats:
         """Returns the change of the averaged price, and of `xi` by eq 6b."""
-        price, _ = heard.signals
+        price, _ = feedback.signals
         slope = np.zeros_like(state)
-        slope[PRICE] = (heard.path.most(price) - state[PRICE]) * reached(1 / self.base, heard.step)
+        slope[PRICE] = (feedback.path.most(price) - state[PRICE]) * reached(1 / self.base, feedback.step)
         distance = self.t * (self.alpha * state[PRICE] / self.base - state[XI]) - state[PRICE]
-        slope[XI] = distance / self.t * reached(self.alpha * self.eta * self.t / self.base**2, heard.step)
+        slope[XI] = distance / self.t * reached(self.alpha * self.eta * self.t / self.base**2, feedback.step)
         return slope
 
-    def settle(self, state: Floats, heard: Heard) -> Floats:
+    def settle(self, state: Floats, feedback: Feedback) -> Floats:
         """Starts new flows at the spare capacity, with the `xi` for the first price."""
-        new = heard.age < self.base
-        price, spare = heard.signals
-        first = heard.path.most(price)
+        new = feedback.age < self.base
+        price, spare = feedback.signals
+        first = feedback.path.most(price)
         state[PRICE] = np.where(new, first, state[PRICE])
         state[XI] = np.where(new, self.alpha * first / self.base - first / self.t, state[XI])
-        state[START] = np.where(heard.age < heard.step, heard.path.least(spare), state[START])
+        state[START] = np.where(feedback.age < feedback.step, feedback.path.least(spare), state[START])
         return state

@@ -18,7 +18,7 @@ from typing import ClassVar
 import numpy as np
 
 from levelflow.theory.arrays import Floats
-from levelflow.theory.fluid.law import BEFORE, SIGNALS, Heard, Law, Load, Routers, Table, number
+from levelflow.theory.fluid.law import BEFORE, SIGNALS, Feedback, Law, Load, Routers, Table, number
 from levelflow.theory.fluid.topology import Parameters
 from levelflow.theory.laws import emkc, emkc_avq, kelly
 from levelflow.theory.laws.shared import mkc
@@ -30,7 +30,7 @@ class LoadRouters(Routers):
     If a flow arrives within a time bin, the mean load of this bin is valid. A mean price would not be valid.
     """
 
-    SAYS = 2
+    SIGNAL_COUNT = 2
 
     def first(self) -> Floats:
         """Returns the signals of an idle link: zero load, and the capacity."""
@@ -71,7 +71,7 @@ class Emkc(Law):
     initial = number(100e3, "initial_rate")
     floor = number(1e3, "min_rate")
     ONLY: ClassVar[Parameters] = {"sender": "proper", "switch": "hold"}
-    HEARS = frozenset({BEFORE, SIGNALS})
+    FEEDBACK = frozenset({BEFORE, SIGNALS})
     ROUTERS = LoadRouters
 
     def lags(self, intervals: Floats) -> tuple[Floats, Sequence[Floats]]:
@@ -79,11 +79,11 @@ class Emkc(Law):
         self.lag = self.base + intervals
         return intervals, (self.lag,)
 
-    def rate(self, state: Floats, heard: Heard) -> Floats:
+    def rate(self, state: Floats, feedback: Feedback) -> Floats:
         """Returns the rate by eq 61, once the flow's first feedback has returned."""
-        price = heard.path.most(emkc.price(*heard.signals))
-        stepped = mkc.sender(heard.before[0], price, self.alpha, self.beta)
-        known = (heard.age > self.lag + heard.step) & np.isfinite(price)
+        price = feedback.path.most(emkc.price(*feedback.signals))
+        stepped = mkc.sender(feedback.before[0], price, self.alpha, self.beta)
+        known = (feedback.age > self.lag + feedback.step) & np.isfinite(price)
         return np.where(known, np.maximum(stepped, self.floor), self.initial)
 
 
@@ -109,7 +109,7 @@ class Kelly(Law):
     omega = number(20e3)
     initial = number(1e6, "initial_rate")
     floor = number(100e3, "min_rate")
-    HEARS = frozenset({BEFORE, SIGNALS})
+    FEEDBACK = frozenset({BEFORE, SIGNALS})
     ROUTERS = LoadRouters
 
     def start(self) -> Floats:
@@ -121,18 +121,18 @@ class Kelly(Law):
         self.interval = intervals
         return intervals / 2, (self.base + intervals / 2,)
 
-    def rate(self, state: Floats, heard: Heard) -> Floats:
+    def rate(self, state: Floats, feedback: Feedback) -> Floats:
         """Returns the state, at least the floor."""
         return np.maximum(state[0], self.floor)
 
-    def change(self, state: Floats, heard: Heard) -> Floats:
+    def change(self, state: Floats, feedback: Feedback) -> Floats:
         """Returns the change by eq 4, once the flow's first feedback has returned."""
-        price, (delayed,) = emkc.price(*heard.signals), heard.before
-        known = (delayed > 0) & np.isfinite(heard.path.least(price))
-        step = kelly.sender(np.zeros_like(delayed), delayed, heard.path.total(price), self.kappa, self.omega)
-        slope: Floats = np.where(known, heard.pace[heard.path.starts] * step / self.interval, 0.0)
+        price, (delayed,) = emkc.price(*feedback.signals), feedback.before
+        known = (delayed > 0) & np.isfinite(feedback.path.least(price))
+        step = kelly.sender(np.zeros_like(delayed), delayed, feedback.path.total(price), self.kappa, self.omega)
+        slope: Floats = np.where(known, feedback.pace[feedback.path.starts] * step / self.interval, 0.0)
         return slope[None, :]
 
-    def settle(self, state: Floats, heard: Heard) -> Floats:
+    def settle(self, state: Floats, feedback: Feedback) -> Floats:
         """Applies the floor."""
         return np.maximum(state, self.floor)

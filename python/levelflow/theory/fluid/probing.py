@@ -12,7 +12,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from levelflow.theory.arrays import Floats
-from levelflow.theory.fluid.law import Heard, flag, number
+from levelflow.theory.fluid.law import Feedback, flag, number
 from levelflow.theory.fluid.topology import Flow
 from levelflow.theory.fluid.windows import NEVER, WINDOW, Windows
 
@@ -35,18 +35,18 @@ class Bic(Windows):
         state[self.MAX] = NEVER
         return state
 
-    def growth(self, state: Floats, heard: Heard) -> Floats:
+    def growth(self, state: Floats, feedback: Feedback) -> Floats:
         """Returns the growth per ACK. Above the last maximum, the step per round trip is 1 plus the distance to it."""
         window, most = state[WINDOW], state[self.MAX]
         search = np.clip((most - window) / self.search, self.slowest, self.fastest)
         probe = np.clip(window - most + 1, 1.0, self.fastest)
         return np.where(window < self.low, 1.0, np.where(window < most, search, probe)) / window
 
-    def kept(self, state: Floats, heard: Heard) -> Floats:
+    def kept(self, state: Floats, feedback: Feedback) -> Floats:
         """Returns 7/8 of the window, or half of it below the low window."""
         return state[WINDOW] * np.where(state[WINDOW] < self.low, 0.5, 1 - self.part)
 
-    def own_cut(self, state: Floats, heard: Heard, after: Floats) -> None:
+    def own_cut(self, state: Floats, feedback: Feedback, after: Floats) -> None:
         """Sets the maximum to the window, or to a lower value if the window did not reach the last maximum."""
         window = state[WINDOW]
         shrinks = self.fast & (window <= state[self.MAX] - 1) & (state[self.MAX] < NEVER)
@@ -78,10 +78,10 @@ class Cubic(Windows):
         """Returns `W_cubic` at the current time or `later` seconds after it (eq 1)."""
         return self.c * (state[self.SINCE] + later - state[self.K]) ** 3 + state[self.MAX]
 
-    def growth(self, state: Floats, heard: Heard) -> Floats:
+    def growth(self, state: Floats, feedback: Feedback) -> Floats:
         """Returns the growth per ACK with which the window reaches the curve, or Reno's estimate, in a round trip."""
         window, reno = state[WINDOW], state[self.RENO]
-        target = np.clip(self.curve(state, heard.waits), window, self.FASTEST * window)
+        target = np.clip(self.curve(state, feedback.waits), window, self.FASTEST * window)
         friendly = np.maximum(reno - window, 0.0) + self._reno(state)
         catches = self.curve(state) < reno
         return np.where(catches & (reno >= window), friendly, np.where(catches, 0.0, target - window)) / window
@@ -90,16 +90,16 @@ class Cubic(Windows):
         """Returns the growth of Reno's estimate per round trip: 1 above the window of the last loss (section 4.3)."""
         return np.where(state[self.RENO] < state[self.MAX], self.reno, 1.0)
 
-    def own_change(self, state: Floats, heard: Heard, slope: Floats) -> None:
+    def own_change(self, state: Floats, feedback: Feedback, slope: Floats) -> None:
         """Writes the changes per second of the time since the last loss and of Reno's estimate."""
         slope[self.SINCE] = 1.0
-        slope[self.RENO] = self._reno(state) * heard.acked / state[WINDOW]
+        slope[self.RENO] = self._reno(state) * feedback.acked / state[WINDOW]
 
-    def kept(self, state: Floats, heard: Heard) -> Floats:
+    def kept(self, state: Floats, feedback: Feedback) -> Floats:
         """Returns 0.7 of the window."""
         return state[WINDOW] * self.beta
 
-    def own_cut(self, state: Floats, heard: Heard, after: Floats) -> None:
+    def own_cut(self, state: Floats, feedback: Feedback, after: Floats) -> None:
         """Starts a new curve."""
         window = state[WINDOW]
         shrinks = self.fast & (window <= state[self.MAX] - 1)
@@ -128,34 +128,34 @@ class Htcp(Windows):
         state[self.BETA] = self.LEAST
         return state
 
-    def growth(self, state: Floats, heard: Heard) -> Floats:
+    def growth(self, state: Floats, feedback: Feedback) -> Floats:
         """Returns the growth per ACK, which adds `2 (1 - beta) alpha` packets per round trip."""
         late = np.maximum(state[self.SINCE] - self.delta, 0.0)
         alpha = 1 + 10 * late + (late / 2) ** 2
-        ratio = np.clip(self.shortest(state, heard) / self.REFERENCE, *self.RATIO)
+        ratio = np.clip(self.shortest(state, feedback) / self.REFERENCE, *self.RATIO)
         alpha = np.where(self.scales, np.maximum(alpha * ratio, 1.0), alpha)
         return 2 * (1 - state[self.BETA]) * alpha / state[WINDOW]
 
-    def own_change(self, state: Floats, heard: Heard, slope: Floats) -> None:
+    def own_change(self, state: Floats, feedback: Feedback, slope: Floats) -> None:
         """Advances the time since the last loss."""
         slope[self.SINCE] = 1.0
 
-    def _beta(self, state: Floats, heard: Heard) -> Floats:
-        longest = np.maximum(state[self.LONGEST], heard.waits)
-        return np.clip(self.shortest(state, heard) / longest, self.LEAST, self.MOST)
+    def _beta(self, state: Floats, feedback: Feedback) -> Floats:
+        longest = np.maximum(state[self.LONGEST], feedback.waits)
+        return np.clip(self.shortest(state, feedback) / longest, self.LEAST, self.MOST)
 
-    def kept(self, state: Floats, heard: Heard) -> Floats:
+    def kept(self, state: Floats, feedback: Feedback) -> Floats:
         """Returns the window times `RTT_min/RTT_max`, within limits."""
-        return state[WINDOW] * self._beta(state, heard)
+        return state[WINDOW] * self._beta(state, feedback)
 
-    def own_cut(self, state: Floats, heard: Heard, after: Floats) -> None:
+    def own_cut(self, state: Floats, feedback: Feedback, after: Floats) -> None:
         """Resets the time since the last loss, and the longest round trip."""
-        after[self.SINCE], after[self.LONGEST] = 0.0, heard.waits
-        after[self.BETA] = self._beta(state, heard)
+        after[self.SINCE], after[self.LONGEST] = 0.0, feedback.waits
+        after[self.BETA] = self._beta(state, feedback)
 
-    def settle(self, state: Floats, heard: Heard) -> Floats:
+    def settle(self, state: Floats, feedback: Feedback) -> Floats:
         """Tracks the longest round trip. The time since the last loss starts with the first ACK."""
-        state = super().settle(state, heard)
-        state[self.LONGEST] = np.maximum(state[self.LONGEST], np.where(heard.acked > 0, heard.waits, 0.0))
-        state[self.SINCE] = np.where(heard.age < self.base, 0.0, state[self.SINCE])
+        state = super().settle(state, feedback)
+        state[self.LONGEST] = np.maximum(state[self.LONGEST], np.where(feedback.acked > 0, feedback.waits, 0.0))
+        state[self.SINCE] = np.where(feedback.age < self.base, 0.0, state[self.SINCE])
         return state

@@ -18,7 +18,7 @@ import numpy as np
 
 from levelflow.theory.arrays import Floats
 from levelflow.theory.fluid.jumps import CALM, Jumps
-from levelflow.theory.fluid.law import ACKS, LOSSES, WAITS, Heard, Law, number
+from levelflow.theory.fluid.law import ACKS, LOSSES, WAITS, Feedback, Law, number
 from levelflow.theory.fluid.topology import Flow, Parameters
 
 RATE = 2
@@ -29,7 +29,7 @@ class Cbr(Law):
 
     constant = number(1e6, "rate")
 
-    def rate(self, state: Floats, heard: Heard) -> Floats:
+    def rate(self, state: Floats, feedback: Feedback) -> Floats:
         """Returns the rate."""
         return self.constant
 
@@ -42,23 +42,23 @@ class Aimd(Jumps):
     keep = number(0.5)
     initial = number(100e3, "initial_rate")
     floor = number(1e3, "min_rate")
-    HEARS = frozenset({LOSSES, WAITS})
+    FEEDBACK = frozenset({LOSSES, WAITS})
 
     def start(self) -> Floats:
         """Returns the initial rates."""
         return np.array([np.zeros(self.base.size), np.full(self.base.size, -1.0), self.initial])
 
-    def rate(self, state: Floats, heard: Heard) -> Floats:
+    def rate(self, state: Floats, feedback: Feedback) -> Floats:
         """Returns the state."""
         return state[RATE]
 
-    def change(self, state: Floats, heard: Heard) -> Floats:
+    def change(self, state: Floats, feedback: Feedback) -> Floats:
         """Returns the growth, and the mean effect of losses."""
         slope = np.zeros_like(state)
-        slope[RATE] = self.alpha / heard.waits
-        return slope + self.jumps(state, heard)
+        slope[RATE] = self.alpha / feedback.waits
+        return slope + self.jumps(state, feedback)
 
-    def cut(self, state: Floats, heard: Heard) -> Floats:
+    def cut(self, state: Floats, feedback: Feedback) -> Floats:
         """Returns the state after a loss."""
         after = state.copy()
         after[RATE] = np.maximum(self.keep * state[RATE], self.floor)
@@ -69,7 +69,7 @@ class Tfrc(Jumps):
     """TFRC. Additional state: slow-start rate, mean and open loss interval in packets, mean round trip in s."""
 
     PARAMETERS: ClassVar[Parameters] = {"ecn": False}
-    HEARS = frozenset({LOSSES, ACKS, WAITS})
+    FEEDBACK = frozenset({LOSSES, ACKS, WAITS})
     HANDSHAKE = True
     MEAN, OPEN, SMOOTH = 3, 4, 5
     #: Weight of a round trip in the mean round trip, and of a loss interval in the mean loss interval.
@@ -88,36 +88,36 @@ class Tfrc(Jumps):
         state[CALM], state[RATE], state[self.SMOOTH] = -1.0, self.first, self.base
         return state
 
-    def rate(self, state: Floats, heard: Heard) -> Floats:
+    def rate(self, state: Floats, feedback: Feedback) -> Floats:
         """Returns the rate of the equation, at most twice the receive rate; slow start before the first loss."""
         interval = np.maximum(state[self.MEAN], state[self.MEAN] + self.NEWEST * (state[self.OPEN] - state[self.MEAN]))
         wanted = packets_per_rtt(1 / np.maximum(interval, 1.0)) * self.packet / state[self.SMOOTH]
-        known = np.where(heard.age > heard.rtt, 2 * heard.acked * self.packet, np.inf)
+        known = np.where(feedback.age > feedback.rtt, 2 * feedback.acked * self.packet, np.inf)
         rate = np.where(self.is_fresh(state), np.minimum(state[RATE], np.maximum(known, self.first)), wanted)
         return np.maximum(np.where(self.is_fresh(state), rate, np.minimum(rate, known)), self.packet / self.SLOWEST)
 
-    def change(self, state: Floats, heard: Heard) -> Floats:
+    def change(self, state: Floats, feedback: Feedback) -> Floats:
         """Returns the changes of the slow-start rate, the open interval and the mean round trip."""
         slope = np.zeros_like(state)
-        slope[RATE] = np.log(2) * state[RATE] / heard.waits
-        slope[self.OPEN] = self.rate(state, heard) / self.packet
-        slope[self.SMOOTH] = self.RTT_GAIN * (heard.waits - state[self.SMOOTH]) / heard.waits
-        return slope + self.jumps(state, heard)
+        slope[RATE] = np.log(2) * state[RATE] / feedback.waits
+        slope[self.OPEN] = self.rate(state, feedback) / self.packet
+        slope[self.SMOOTH] = self.RTT_GAIN * (feedback.waits - state[self.SMOOTH]) / feedback.waits
+        return slope + self.jumps(state, feedback)
 
-    def cut(self, state: Floats, heard: Heard) -> Floats:
+    def cut(self, state: Floats, feedback: Feedback) -> Floats:
         """Adds the open interval to the mean. At the first loss, the mean matches the current rate (section 6.3.1)."""
         after = state.copy()
         first = self.is_fresh(state)
-        explained = 1 / loss_rate(heard.acked * heard.waits) if first.any() else state[self.MEAN]
+        explained = 1 / loss_rate(feedback.acked * feedback.waits) if first.any() else state[self.MEAN]
         moved = state[self.MEAN] + self.NEWEST * (state[self.OPEN] - state[self.MEAN])
         after[self.MEAN] = np.where(first, explained, moved)
         after[self.OPEN] = 0.0
         return after
 
-    def settle(self, state: Floats, heard: Heard) -> Floats:
+    def settle(self, state: Floats, feedback: Feedback) -> Floats:
         """Limits the slow-start rate to twice the receive rate."""
-        state = super().settle(state, heard)
-        known = np.where(heard.age > heard.rtt, 2 * heard.acked * self.packet, np.inf)
+        state = super().settle(state, feedback)
+        known = np.where(feedback.age > feedback.rtt, 2 * feedback.acked * self.packet, np.inf)
         state[RATE] = np.minimum(state[RATE], np.maximum(known, self.first))
         return state
 

@@ -13,7 +13,7 @@ from typing import ClassVar
 import numpy as np
 
 from levelflow.theory.arrays import Floats
-from levelflow.theory.fluid.law import SIGNALS, Heard, Law, Load, Routers, Table
+from levelflow.theory.fluid.law import SIGNALS, Feedback, Law, Load, Routers, Table
 from levelflow.theory.fluid.topology import Parameters
 from levelflow.theory.laws import rcp
 
@@ -65,10 +65,10 @@ class Rcp(Law):
         "rtt": "mean",
     }
     ONLY: ClassVar[Parameters] = {"loss_aware": False}
-    HEARS = frozenset({SIGNALS})
+    FEEDBACK = frozenset({SIGNALS})
     HANDSHAKE = True
     ROUTERS = RcpRouters
 
-    def rate(self, state: Floats, heard: Heard) -> Floats:
+    def rate(self, state: Floats, feedback: Feedback) -> Floats:
         """Returns the smallest offer received, at least one packet per `SLOWEST`."""
-        return np.maximum(heard.path.least(heard.signals[0]), self.packet / SLOWEST)
+        return np.maximum(feedback.path.least(feedback.signals[0]), self.packet / SLOWEST)

@@ -20,7 +20,7 @@ from levelflow.theory.fluid.law import (
     SIGNALS,
     WAITS,
     Crossings,
-    Heard,
+    Feedback,
     Law,
     Load,
     Routers,
@@ -117,7 +117,7 @@ class _Group:
         self.slope = np.zeros_like(self.state)
 
     def wants(self, what: str) -> bool:
-        return what in self.law.HEARS
+        return what in self.law.FEEDBACK
 
 
 def _runs(network: Network, link: int, law: str) -> bool:
@@ -144,11 +144,11 @@ class _Columns:
         self.waits = slice(self.marked.stop, self.marked.stop + links)
         self.wait_columns = np.arange(self.waits.start, self.waits.stop)
         self.width = self.waits.stop
-        self.says: list[slice] = []
+        self.signals: list[slice] = []
         for group in groups:
-            things = group.routers.SAYS if group.routers else 0
-            self.says.append(slice(self.width, self.width + things * links))
-            self.width += things * links
+            count = group.routers.SIGNAL_COUNT if group.routers else 0
+            self.signals.append(slice(self.width, self.width + count * links))
+            self.width += count * links
         self.proposals: list[slice] = []
         for group in groups:
             count = (group.flows.stop - group.flows.start) * group.law.PROPOSES
@@ -158,9 +158,9 @@ class _Columns:
         self.upstream = np.where(first, paths.flow, self.left.start + np.arange(crossings) - 1)
         self._pieces: list[tuple[Ints, Floats, Ints]] = []
         self._size = 0
-        self.heard: list[dict[str, slice]] = []
+        self.feedback: list[dict[str, slice]] = []
         for number, group in enumerate(groups):
-            self.heard.append(self._ages(number, group, paths, links, marks))
+            self.feedback.append(self._ages(number, group, paths, links, marks))
         lags = [np.concatenate(parts) for parts in zip(*self._pieces, strict=True)]
         self.columns, self.lags, self.behind = (lags[0], lags[1], lags[2]) if lags else (np.zeros(0, int),) * 3
 
@@ -176,31 +176,31 @@ class _Columns:
         link, back = paths.link[own], paths.back[own]
         late = back + group.late[group.path.flow]
         crossings = paths.link.size
-        heard = {}
+        feedback = {}
         if group.wants(WAITS):
-            heard["waits"] = self._add(self.waits.start + link, back, own)
+            feedback["waits"] = self._add(self.waits.start + link, back, own)
         if group.wants(LOSSES):
-            heard["lost"] = self._add(self.lost.start + own, back, own)
+            feedback["lost"] = self._add(self.lost.start + own, back, own)
             if marks:
-                heard["marked"] = self._add(self.marked.start + own, back, own)
+                feedback["marked"] = self._add(self.marked.start + own, back, own)
         if group.wants(ACKS):
             # Data that has left the last queue has no further queueing delay.
             nothing = np.full(flows.size, crossings + paths.last.size)
-            heard["acked"] = self._add(self.left.start + paths.last[flows], paths.home[flows], nothing)
+            feedback["acked"] = self._add(self.left.start + paths.last[flows], paths.home[flows], nothing)
         if group.wants(BEFORE):
             size = len(group.before)
-            heard["before"] = self._add(
+            feedback["before"] = self._add(
                 np.tile(flows, size), np.concatenate(group.before), np.tile(crossings + flows, size)
             )
         if group.law.PROPOSES:
             proposals = np.arange(self.proposals[number].start, self.proposals[number].stop)
-            heard["proposed"] = self._add(proposals, group.before[0], crossings + flows)
+            feedback["proposed"] = self._add(proposals, group.before[0], crossings + flows)
         if group.wants(SIGNALS):
-            things = self.says[number]
-            columns = [start + link for start in range(things.start, things.stop, links)]
+            signals = self.signals[number]
+            columns = [start + link for start in range(signals.start, signals.stop, links)]
             size = len(columns)
-            heard["signals"] = self._add(np.concatenate(columns), np.tile(late, size), np.tile(own, size))
-        return heard
+            feedback["signals"] = self._add(np.concatenate(columns), np.tile(late, size), np.tile(own, size))
+        return feedback
 
 
 @explained
@@ -266,7 +266,7 @@ class _Engine:
 
     def _before(self) -> Floats:
         first = np.zeros(self.columns.width)
-        for group, where in zip(self.groups, self.columns.says, strict=True):
+        for group, where in zip(self.groups, self.columns.signals, strict=True):
             if group.routers:
                 first[where] = group.routers.first().ravel()
         return first
@@ -293,13 +293,13 @@ class _Engine:
         """Advances one step; steps are numbered from 0."""
         paths, links, columns = self.paths, self.links, self.columns
         now = (number + 0.5) * self.step
-        heard, pace = self._news(number)
+        feedback, pace = self._news(number)
         waits = links.queue / links.capacity
         rtt = self.base + np.add.reduceat(waits[paths.link], paths.starts)
         active = (now >= self.begin) & (now < self.stop)
         views, row = [], self.lines.row(number)
-        for group, where, proposals in zip(self.groups, columns.heard, columns.proposals, strict=True):
-            view = self._heard(group, where, (heard, pace), now, rtt)
+        for group, where, proposals in zip(self.groups, columns.feedback, columns.proposals, strict=True):
+            view = self._feedback(group, where, (feedback, pace), now, rtt)
             middle = group.state + self.step / 2 * group.slope
             self.rates[group.flows] = group.law.rate(middle, view)
             if group.law.PROPOSES:
@@ -316,7 +316,7 @@ class _Engine:
         row[columns.waits] = passed.queue / links.capacity
         for group, (middle, view) in zip(self.groups, views, strict=True):
             if group.routers is not None:
-                self._say(number, group, passed)
+                self._signal(number, group, passed)
             own = active[group.flows]
             group.slope = group.law.change(middle, view) * own
             group.state = np.where(own, group.law.settle(group.state + self.step * group.slope, view), group.state)
@@ -341,34 +341,34 @@ class _Engine:
         self.lags = lags
         return self.lines.at(number, lags, columns.columns), pace
 
-    def _heard(
+    def _feedback(
         self, group: _Group, where: dict[str, slice], news: tuple[Floats, Floats], now: float, rtt: Floats
-    ) -> Heard:
-        (heard, pace), path, law = news, group.path, group.law
+    ) -> Feedback:
+        (feedback, pace), path, law = news, group.path, group.law
         rtt, none = rtt[group.flows], np.zeros(0)
 
         def packets(what: str) -> Floats:
             if what not in where:
                 return np.zeros(law.base.size)
-            return np.add.reduceat(heard[where[what]] * pace[where[what]], path.starts) / law.packet
+            return np.add.reduceat(feedback[where[what]] * pace[where[what]], path.starts) / law.packet
 
-        return Heard(
+        return Feedback(
             now=now,
             step=self.step,
             age=now - group.begin,
             rtt=rtt,
-            waits=law.base + np.add.reduceat(heard[where["waits"]], path.starts) if "waits" in where else rtt,
+            waits=law.base + np.add.reduceat(feedback[where["waits"]], path.starts) if "waits" in where else rtt,
             lost=packets("lost") if "lost" in where else none,
             marked=packets("marked") if "lost" in where else none,
-            acked=heard[where["acked"]] / law.packet if "acked" in where else none,
-            before=heard[where["before"]].reshape(-1, law.base.size) if "before" in where else none,
-            proposed=heard[where["proposed"]] if "proposed" in where else none,
-            signals=heard[where["signals"]].reshape(-1, path.link.size) if "signals" in where else none,
+            acked=feedback[where["acked"]] / law.packet if "acked" in where else none,
+            before=feedback[where["before"]].reshape(-1, law.base.size) if "before" in where else none,
+            proposed=feedback[where["proposed"]] if "proposed" in where else none,
+            signals=feedback[where["signals"]].reshape(-1, path.link.size) if "signals" in where else none,
             pace=pace[where["signals"]][: path.link.size] if "signals" in where else none,
             path=path,
         )
 
-    def _say(self, number: int, group: _Group, passed: Passed) -> None:
+    def _signal(self, number: int, group: _Group, passed: Passed) -> None:
         """Stores the signals that a law's routers compute in a step."""
         routers, position = group.routers, self.groups.index(group)
         assert routers is not None
@@ -390,7 +390,7 @@ class _Engine:
             rtt=group.law.base + np.add.reduceat(waits[group.path.link], group.path.starts),
             path=group.path,
         )
-        self.lines.row(number)[self.columns.says[position]] = routers.advance(load).ravel()
+        self.lines.row(number)[self.columns.signals[position]] = routers.advance(load).ravel()
 
 
 class _Books:
@@ -416,9 +416,9 @@ class _Books:
             self.queues[at] = engine.links.queue / 8
             self.signalled[at] /= np.maximum(self.loads[at], 1e-300)
             row, links = engine.lines.row(number), engine.links.capacity.size
-            for group, says in zip(engine.groups, engine.columns.says, strict=True):
+            for group, columns in zip(engine.groups, engine.columns.signals, strict=True):
                 if group.name in self.prices:
-                    self.prices[group.name][at] = row[says.start : says.start + links]
+                    self.prices[group.name][at] = row[columns.start : columns.start + links]
 
     def close(self, engine: _Engine) -> FluidRun:
         back = np.argsort(engine.order)

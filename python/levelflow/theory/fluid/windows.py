@@ -17,7 +17,7 @@ import numpy as np
 
 from levelflow.theory.arrays import Floats
 from levelflow.theory.fluid.jumps import Jumps
-from levelflow.theory.fluid.law import ACKS, LOSSES, WAITS, Heard, flag, number
+from levelflow.theory.fluid.law import ACKS, LOSSES, WAITS, Feedback, flag, number
 from levelflow.theory.fluid.topology import Flow, Parameters
 
 #: State components after those of `Jumps`: window in packets; 1 in slow start; shortest round trip so far, s.
@@ -36,7 +36,7 @@ class Windows(Jumps):
     threshold = number(NEVER, "initial_ssthresh")
     starts_slowly = flag(True, "slow_start")
     limit = number(NEVER, "window_limit")
-    HEARS = frozenset({LOSSES, ACKS, WAITS})
+    FEEDBACK = frozenset({LOSSES, ACKS, WAITS})
     HANDSHAKE = True
     #: Number of state components that a law adds.
     OWN: ClassVar[int] = 0
@@ -50,70 +50,70 @@ class Windows(Jumps):
         state[SHORTEST] = np.inf
         return state
 
-    def rate(self, state: Floats, heard: Heard) -> Floats:
+    def rate(self, state: Floats, feedback: Feedback) -> Floats:
         """Returns the rate, a window per round trip."""
-        return np.minimum(np.maximum(state[WINDOW], 1.0), self.limit) * self.packet / heard.rtt
+        return np.minimum(np.maximum(state[WINDOW], 1.0), self.limit) * self.packet / feedback.rtt
 
     @abstractmethod
-    def growth(self, state: Floats, heard: Heard) -> Floats:
+    def growth(self, state: Floats, feedback: Feedback) -> Floats:
         """Returns the growth of the window per ACK after slow start."""
 
-    def own_change(self, state: Floats, heard: Heard, slope: Floats) -> None:
+    def own_change(self, state: Floats, feedback: Feedback, slope: Floats) -> None:
         """Writes the change per second of each additional component of the law, without losses."""
 
     @abstractmethod
-    def kept(self, state: Floats, heard: Heard) -> Floats:
+    def kept(self, state: Floats, feedback: Feedback) -> Floats:
         """Returns the window after a loss."""
 
-    def own_cut(self, state: Floats, heard: Heard, after: Floats) -> None:
+    def own_cut(self, state: Floats, feedback: Feedback, after: Floats) -> None:
         """Writes the additional components of the law after a loss."""
 
     def doubling(self) -> float:
         """Returns the growth per acknowledged packet in slow start."""
         return DOUBLING
 
-    def change(self, state: Floats, heard: Heard) -> Floats:
+    def change(self, state: Floats, feedback: Feedback) -> Floats:
         """Returns the change of the state: growth by ACKs, and the mean effect of losses."""
         slope = np.zeros_like(state)
-        slow, calm = state[SLOW] > 0, heard.now < state[1]
-        growth = np.where(slow, self.doubling(), self.growth(state, heard))
-        slope[WINDOW] = np.where(calm, 0.0, growth * heard.acked)
-        self.own_change(state, heard, slope)
-        return slope + self.jumps(state, heard)
+        slow, calm = state[SLOW] > 0, feedback.now < state[1]
+        growth = np.where(slow, self.doubling(), self.growth(state, feedback))
+        slope[WINDOW] = np.where(calm, 0.0, growth * feedback.acked)
+        self.own_change(state, feedback, slope)
+        return slope + self.jumps(state, feedback)
 
-    def cut(self, state: Floats, heard: Heard) -> Floats:
+    def cut(self, state: Floats, feedback: Feedback) -> Floats:
         """Returns the state after a loss, which also ends slow start."""
         after = state.copy()
-        after[WINDOW] = np.minimum(np.maximum(self.kept(state, heard), 2.0), state[WINDOW])
+        after[WINDOW] = np.minimum(np.maximum(self.kept(state, feedback), 2.0), state[WINDOW])
         after[SLOW] = 0.0
-        self.own_cut(state, heard, after)
+        self.own_cut(state, feedback, after)
         return after
 
-    def settle(self, state: Floats, heard: Heard) -> Floats:
+    def settle(self, state: Floats, feedback: Feedback) -> Floats:
         """Applies losses, the shortest round trip, the slow-start threshold, and limits."""
-        state = super().settle(state, heard)
-        state[SHORTEST] = np.where(heard.acked > 0, np.minimum(state[SHORTEST], heard.waits), state[SHORTEST])
+        state = super().settle(state, feedback)
+        state[SHORTEST] = np.where(feedback.acked > 0, np.minimum(state[SHORTEST], feedback.waits), state[SHORTEST])
         state[SLOW] = np.where(state[WINDOW] >= self.threshold, 0.0, state[SLOW])
         state[WINDOW] = np.minimum(np.maximum(state[WINDOW], 1.0), self.limit)
         return state
 
-    def shortest(self, state: Floats, heard: Heard) -> Floats:
+    def shortest(self, state: Floats, feedback: Feedback) -> Floats:
         """Returns the shortest round trip so far of each flow, s."""
-        return np.where(np.isfinite(state[SHORTEST]), state[SHORTEST], heard.waits)
+        return np.where(np.isfinite(state[SHORTEST]), state[SHORTEST], feedback.waits)
 
-    def waiting(self, state: Floats, heard: Heard) -> Floats:
+    def waiting(self, state: Floats, feedback: Feedback) -> Floats:
         """Returns a flow's estimate of the number of its queued packets."""
-        return state[WINDOW] * (1 - self.shortest(state, heard) / heard.waits)
+        return state[WINDOW] * (1 - self.shortest(state, feedback) / feedback.waits)
 
 
 class NewReno(Windows):
     """`W' = acks/W - W/2 (1 - e^-m)/RTT`."""
 
-    def growth(self, state: Floats, heard: Heard) -> Floats:
+    def growth(self, state: Floats, feedback: Feedback) -> Floats:
         """Returns the growth per ACK, which adds 1 packet per round trip."""
         return 1 / state[WINDOW]
 
-    def kept(self, state: Floats, heard: Heard) -> Floats:
+    def kept(self, state: Floats, feedback: Feedback) -> Floats:
         """Returns half the window."""
         return state[WINDOW] / 2
 
@@ -135,13 +135,13 @@ class Scalable(NewReno):
     low = number(16.0, "low_window")
     floor = flag(False, "reno_floor")
 
-    def growth(self, state: Floats, heard: Heard) -> Floats:
+    def growth(self, state: Floats, feedback: Feedback) -> Floats:
         """Returns a constant growth per ACK above the low window."""
-        reno = super().growth(state, heard)
+        reno = super().growth(state, feedback)
         step = np.where(self.floor, np.maximum(self.step, reno), self.step)
         return np.where(state[WINDOW] < self.low, reno, step)
 
-    def kept(self, state: Floats, heard: Heard) -> Floats:
+    def kept(self, state: Floats, feedback: Feedback) -> Floats:
         """Returns a constant fraction of the window above the low window."""
         return state[WINDOW] * np.where(state[WINDOW] < self.low, 0.5, 1 - self.part)
 
@@ -164,14 +164,14 @@ class HighSpeed(NewReno):
         along = np.log(np.clip(window, self.low, self.high) / self.low) / np.log(self.high / self.low)
         return 0.5 + (self.least - 0.5) * along
 
-    def growth(self, state: Floats, heard: Heard) -> Floats:
+    def growth(self, state: Floats, feedback: Feedback) -> Floats:
         """Returns the growth per ACK for which the mean window is `0.12/p^0.835`."""
         window = state[WINDOW]
         part = self.part(window)
         loss = self.low_p * (window / self.low) ** self.power
         return np.where(window <= self.low, 1.0, np.maximum(window**2 * loss * 2 * part / (2 - part), 1.0)) / window
 
-    def kept(self, state: Floats, heard: Heard) -> Floats:
+    def kept(self, state: Floats, feedback: Feedback) -> Floats:
         """Returns the window after a loss."""
         return state[WINDOW] * (1 - self.part(state[WINDOW]))
 
@@ -184,21 +184,21 @@ class Westwood(NewReno):
     #: Weight of a sample; there is one sample per round trip.
     GAIN = 1 / 8
 
-    def own_change(self, state: Floats, heard: Heard, slope: Floats) -> None:
+    def own_change(self, state: Floats, feedback: Feedback, slope: Floats) -> None:
         """Updates the filter of the ACK rate."""
-        gain = -np.log1p(-self.GAIN) / heard.waits
-        slope[self.BANDWIDTH] = gain * (heard.acked - state[self.BANDWIDTH])
+        gain = -np.log1p(-self.GAIN) / feedback.waits
+        slope[self.BANDWIDTH] = gain * (feedback.acked - state[self.BANDWIDTH])
 
-    def kept(self, state: Floats, heard: Heard) -> Floats:
+    def kept(self, state: Floats, feedback: Feedback) -> Floats:
         """Returns the estimated bandwidth-delay product; half the window before the first estimate."""
         bandwidth = state[self.BANDWIDTH]
-        return np.where(bandwidth > 0, bandwidth * self.shortest(state, heard), state[WINDOW] / 2)
+        return np.where(bandwidth > 0, bandwidth * self.shortest(state, feedback), state[WINDOW] / 2)
 
-    def settle(self, state: Floats, heard: Heard) -> Floats:
+    def settle(self, state: Floats, feedback: Feedback) -> Floats:
         """Uses the first sample as the first estimate."""
-        state = super().settle(state, heard)
-        first = (heard.acked > 0) & (heard.age < 2 * heard.rtt)
-        state[self.BANDWIDTH] = np.where(first, heard.acked, state[self.BANDWIDTH])
+        state = super().settle(state, feedback)
+        first = (feedback.acked > 0) & (feedback.age < 2 * feedback.rtt)
+        state[self.BANDWIDTH] = np.where(first, feedback.acked, state[self.BANDWIDTH])
         return state
 
 
@@ -220,13 +220,13 @@ class Dctcp(NewReno):
         state[self.ALPHA] = 1.0
         return state
 
-    def own_change(self, state: Floats, heard: Heard, slope: Floats) -> None:
+    def own_change(self, state: Floats, feedback: Feedback, slope: Floats) -> None:
         """Updates the average fraction of marks."""
-        share = np.divide(heard.marked, heard.acked, out=np.zeros_like(heard.marked), where=heard.acked > 0)
-        slope[self.ALPHA] = self.gain * (np.minimum(share, 1.0) - state[self.ALPHA]) / heard.waits
+        share = np.divide(feedback.marked, feedback.acked, out=np.zeros_like(feedback.marked), where=feedback.acked > 0)
+        slope[self.ALPHA] = self.gain * (np.minimum(share, 1.0) - state[self.ALPHA]) / feedback.waits
 
-    def kept(self, state: Floats, heard: Heard) -> Floats:
+    def kept(self, state: Floats, feedback: Feedback) -> Floats:
         """Returns the window times `1 - alpha/2` for marks and times 1/2 for losses, averaged by their rates."""
-        signalled = self.signalled(heard)
-        marks = np.divide(heard.marked, signalled, out=np.zeros_like(signalled), where=signalled > 0)
+        signalled = self.signalled(feedback)
+        marks = np.divide(feedback.marked, signalled, out=np.zeros_like(signalled), where=signalled > 0)
         return state[WINDOW] * (1 - (marks * state[self.ALPHA] + 1 - marks) / 2)

@@ -17,7 +17,7 @@ import numpy as np
 
 from levelflow.theory.arrays import Floats
 from levelflow.theory.fluid.jumps import Jumps
-from levelflow.theory.fluid.law import LOSSES, SIGNALS, Heard, Load, Routers, Table
+from levelflow.theory.fluid.law import LOSSES, SIGNALS, Feedback, Load, Routers, Table
 from levelflow.theory.fluid.topology import Parameters
 
 #: Initial window, packets.
@@ -28,7 +28,7 @@ WINDOW = 2
 class XcpRouters(Routers):
     """Routers that announce the gain of each flow, bit/s per s, and its loss per unit of rate, 1/s."""
 
-    SAYS = 2
+    SIGNAL_COUNT = 2
 
     def __init__(self, parameters: Table, capacity: Floats) -> None:
         super().__init__(parameters, capacity)
@@ -74,7 +74,7 @@ class Xcp(Jumps):
         "shortest_interval": 0.001,
         "longest_interval": 1.0,
     }
-    HEARS = frozenset({SIGNALS, LOSSES})
+    FEEDBACK = frozenset({SIGNALS, LOSSES})
     HANDSHAKE = True
     ROUTERS = XcpRouters
 
@@ -82,26 +82,26 @@ class Xcp(Jumps):
         """Returns the initial window, in bits."""
         return np.array([np.zeros(self.base.size), np.full(self.base.size, -1.0), FIRST_WINDOW * self.packet])
 
-    def rate(self, state: Floats, heard: Heard) -> Floats:
+    def rate(self, state: Floats, feedback: Feedback) -> Floats:
         """Returns the rate, a window per round trip."""
-        return np.maximum(state[WINDOW], self.packet) / heard.rtt
+        return np.maximum(state[WINDOW], self.packet) / feedback.rtt
 
-    def change(self, state: Floats, heard: Heard) -> Floats:
+    def change(self, state: Floats, feedback: Feedback) -> Floats:
         """Returns the change by the smallest gain of the path, and the mean effect of losses."""
         slope = np.zeros_like(state)
-        gain, part = heard.signals
-        rate = self.rate(state, heard)
-        slope[WINDOW] = heard.path.least(gain - part * rate[heard.path.flow]) * heard.rtt
-        return slope + self.jumps(state, heard)
+        gain, part = feedback.signals
+        rate = self.rate(state, feedback)
+        slope[WINDOW] = feedback.path.least(gain - part * rate[feedback.path.flow]) * feedback.rtt
+        return slope + self.jumps(state, feedback)
 
-    def cut(self, state: Floats, heard: Heard) -> Floats:
+    def cut(self, state: Floats, feedback: Feedback) -> Floats:
         """Returns the state with half the window."""
         after = state.copy()
         after[WINDOW] = state[WINDOW] / 2
         return after
 
-    def settle(self, state: Floats, heard: Heard) -> Floats:
+    def settle(self, state: Floats, feedback: Feedback) -> Floats:
         """Keeps the window at one packet or above."""
-        state = super().settle(state, heard)
+        state = super().settle(state, feedback)
         state[WINDOW] = np.maximum(state[WINDOW], self.packet)
         return state

@@ -46,8 +46,8 @@ def equilibrium(
         routes, found.capacity, weights=SQUARE_ROOT * (steps * found.counts) ** 2, exponents=1.0, costs=wires
     )
     rates = best.rates / found.counts
-    told = steps * np.sqrt(SQUARE_ROOT / (wires + found.total(best.prices)))
-    missing = np.append(np.abs(rates / told - 1), best.residuals.worst)
+    predicted = steps * np.sqrt(SQUARE_ROOT / (wires + found.total(best.prices)))
+    missing = np.append(np.abs(rates / predicted - 1), best.residuals.worst)
     return found.by_price(rates, best.prices, missing, np.full(found.capacity.size, np.nan))
 
 
