@@ -6,9 +6,10 @@ CARGO_TARGET_DIR ?= $(CURDIR)/target
 export CARGO_TARGET_DIR
 PYTEST := env LEVELFLOW_NET=$(CARGO_TARGET_DIR)/debug/levelflow-net $(BIN)/python -m pytest
 # Installs a list of requirements of pyproject.toml.
-INSTALL = $(BIN)/python -c 'import tomllib; config = tomllib.load(open("pyproject.toml", "rb")); print(*$(1), sep="\n")' | \
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --requirement /dev/stdin
-# Engine of a checkout, in `crates/py`.
+INSTALL = $(BIN)/python -c 'import subprocess, sys, tomllib; config = tomllib.load(open("pyproject.toml", "rb")); \
+	sys.exit(subprocess.call([sys.executable, "-m", "pip", "install", "-q", "--disable-pip-version-check", *$(1)]))'
+# Installs the package and its engine, `crates/py`. maturin prefers an active environment to .venv.
+DEVELOP := env -u CONDA_PREFIX VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --quiet
 QUICK := --profile quick --features extension-module
 RUNNER = target."cfg(unix)".runner = ["$(CURDIR)/tools/rust_test", "$(1)"]
 # With `rustup component add llvm-tools`, a wheel's engine is compiled twice, the second time with a profile of its own runs
@@ -36,11 +37,11 @@ demo: $(VENV)/installed ## set up, compare JetMax, EMKC and RCP on one bottlenec
 	@echo "  (after: source $(VENV)/bin/activate)"
 
 quick: $(VENV)/created ## rebuild the engine after an edit of Rust code, incrementally
-	$(BIN)/maturin develop $(QUICK) --skip-install --quiet
+	$(DEVELOP) $(QUICK) --skip-install
 	@[ ! -e $(VENV)/installed ] || [ pyproject.toml -nt $(VENV)/installed ] || touch $(VENV)/installed
 
 fast: $(VENV)/installed ## build the engine fully optimised, as in a wheel; takes minutes
-	$(BIN)/maturin develop --release --skip-install --quiet
+	$(DEVELOP) --release --skip-install
 
 net: $(VENV)/created ## build levelflow-net and install it next to levelflow
 	cargo build --release -p levelflow-net
@@ -111,7 +112,7 @@ gen: $(VENV)/dev ## write docs/reference, the tables of docs/laws and types of k
 	@$(BIN)/python -m tools.notebooks
 
 site: $(VENV)/created lab ## build the documentation into target/site/html, strictly
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check "mkdocs-material>=9.7,<10" "mkdocstrings[python]>=1,<2"
+	$(call INSTALL,config["project"]["optional-dependencies"]["site"])
 	cargo doc --workspace --no-deps --quiet
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m tools.site
 
@@ -133,7 +134,7 @@ $(VENV)/created:
 # The engine compiles while packages are downloaded.
 $(VENV)/installed: $(VENV)/created pyproject.toml $(RUST)
 	@$(MAKE) --no-print-directory --jobs=2 quick packages
-	@$(BIN)/maturin develop $(QUICK) --quiet
+	@$(DEVELOP) $(QUICK)
 	@touch $@
 packages:
 	$(call INSTALL,config["project"]["dependencies"])

@@ -9,8 +9,10 @@ use serde_json::Value;
 fn a_quick_bench_has_every_row() {
     needs_full!("a_quick_bench_has_every_row");
     needs_root!("a_quick_bench_has_every_row");
-    let mut command = Command::new(env!("CARGO_BIN_EXE_levelflow-benches"));
-    let output = command.args(["--quick", "--json"]).output().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_levelflow-benches"))
+        .args(["--quick", "--json"])
+        .output()
+        .unwrap();
     assert!(output.status.success());
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert!(report["machine"]["processors"].as_u64().unwrap() > 0);

@@ -152,7 +152,7 @@ fn desk(page: &Page, choices: &mut Choices<'_>) -> Desk {
         id: *choices.of(WORDS),
         capacity: Rate::clamped(*choices.of(&[1.0, 1e6, 1e18])),
     };
-    let log = |instance, role, values: &[f64]| Some(Log::start(page.clone(), instance, &Start::new(role, values), 3));
+    let log = |instance, role, values: &[f64]| Some(Log::start(page.clone(), instance, &Start::new(role, values)));
     Desk {
         signalling,
         sender: LoggedSender::with_log(AnySender::new(&params, &flow), log(0, Role::Sender(law, flow), &own)),

@@ -125,7 +125,7 @@ def test_help_has_a_short_name(levelflow, command):
         ("claims", "id"),
     ],
 )
-def test_list_names_every_item(kind, word):
+def test_list_prints_known_names(kind, word):
     done = cli.invoke(app, ["list", kind])
     assert done.exit_code == 0
     assert word in done.stdout

@@ -245,7 +245,7 @@ def test_two_flows_become_equal():
         (["norms", "--count", "20", "--out", "x.doc"], "x.doc: no picture has the ending '.doc'"),
     ],
 )
-def test_scenarios_without_theory_get_one_line(arguments, words, tmp_path, monkeypatch):
+def test_invalid_input_of_theory_commands_gets_one_line(arguments, words, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     done = cli.invoke(app, ["theory", *arguments])
     assert isinstance(done.exception, TheoryError), done.output

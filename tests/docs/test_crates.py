@@ -10,7 +10,7 @@ from tools import CHECKOUT
 MANIFESTS = [path for group in ("crates/*", "apps/*", "benches") for path in CHECKOUT.glob(f"{group}/Cargo.toml")]
 # Allowed cycles of files. A cycle connects two files of one module, or a trait, its list of types and the test suite of
 # each type.
-CIRCLES = {
+CYCLES = {
     frozenset({"units::data", "units::rate"}),
     frozenset({"units::parse", "units::print"}),
     frozenset({"laws::", "laws::conformance", "laws::conformance::scale", "laws::registry"}),
@@ -134,7 +134,7 @@ def reexports(text):
     return re.sub(r"^pub(?:\([a-z]+\))? use [^;]+;", "", text, flags=re.MULTILINE)
 
 
-def circles(arrows):
+def cycles(arrows):
     """Returns cycles, as groups of at least two nodes that are mutually reachable."""
     reach = {node: set(targets) for node, targets in arrows.items()}
     for middle, beyond in reach.items():
@@ -144,10 +144,10 @@ def circles(arrows):
     return {group for group in groups if len(group) > 1}
 
 
-def file_circles(source):
+def file_cycles(source):
     texts = modules(source)
     plain = {module: reexports(text) for module, text in texts.items()}
-    return circles({module: needs_of(module, texts, plain) for module in texts})
+    return cycles({module: needs_of(module, texts, plain) for module in texts})
 
 
 def needs_of(module, texts, plain):
@@ -157,8 +157,8 @@ def needs_of(module, texts, plain):
 # **Invariant** (Dependencies): the imports between the files of a crate have no cycles. The test lists the exceptions.
 @pytest.mark.parametrize("crate", sorted(path.parent for path in MANIFESTS), ids=lambda path: path.name)
 def test_imports_within_a_crate_have_no_cycles(crate):
-    found = {frozenset(f"{crate.name}::{name}" for name in group) for group in file_circles(crate / "src")}
-    assert found == {group for group in CIRCLES if next(iter(group)).startswith(f"{crate.name}::")}
+    found = {frozenset(f"{crate.name}::{name}" for name in group) for group in file_cycles(crate / "src")}
+    assert found == {group for group in CYCLES if next(iter(group)).startswith(f"{crate.name}::")}
 
 
 def test_crates_take_the_lints_of_the_workspace():

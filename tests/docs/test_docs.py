@@ -217,6 +217,10 @@ def test_invariants_name_tests_that_exist():
         assert f"## {section}\n" in (CHECKOUT / "ARCHITECTURE.md").read_text(encoding="utf-8"), section
         assert text.endswith("."), text
         assert set(tests) <= known, f"no such test: {set(tests) - known}"
+    page = (CHECKOUT / "docs/reference/wire-format.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`((?:[a-z0-9]+_){3,}[a-z0-9]+)`", page.partition("Further attacks")[2]))
+    assert len(named) > 20
+    assert named <= known, f"no such test: {named - known}"
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(CHECKOUT)))

@@ -70,6 +70,13 @@ def test_the_engine_uses_the_same_routes_and_round_trip_times():
         assert trial.step(resolved) == pytest.approx(found.step_s)
 
 
+def test_a_random_round_trip_time_is_rejected():
+    _, found = families.network("line", 0)
+    scenario = found.scenario("n", "level", 1).set("flow.1.rtt", {"uniform": ["1 s", "3 s"]})
+    with pytest.raises(ScenarioError, match=r"^flow \S+, rtt: is random; allowed: one value, which sets the step$"):
+        trial.step(scenario.resolve())
+
+
 def test_independent_links_are_one_level():
     links = tuple(Link((i, i + 1), 10.0 + i, 1.0) for i in range(5))
     apart = Network(links, tuple(Flow((i, i + 1)) for i in range(5)))

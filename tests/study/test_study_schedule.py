@@ -32,6 +32,7 @@ def execute(schedule, outcome=drawn, room=1, seed=0, limit=math.inf):
             started.append(run)
             in_flight.append(run)
         assert schedule.in_flight == len(in_flight)
+        assert in_flight or schedule.is_complete, "the schedule stalls"
         if in_flight:
             run = in_flight.pop(draw.randrange(len(in_flight)))
             finished[run] = outcome(run)

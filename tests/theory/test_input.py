@@ -31,7 +31,6 @@ from levelflow.theory.networks.assignment import assign
 from levelflow.theory.networks.membership import LEVELFLOW, networks
 from levelflow.theory.networks.routes import read_crossings
 from levelflow.theory.stability import delay_batches, quasi
-from levelflow.theory.stability.loops import Loop
 from zhang_models import adaptive_buffer, windows
 from zhang_models.loss import interrupted_bernoulli
 from zhang_models.overshoot import ScalableTcp
@@ -46,7 +45,6 @@ COMPLETIONS = pl.DataFrame(
     orient="row",
 )
 FIG = assign([[0, 1], [1], [1, 2], [2]], [0, 1, 1, 2])
-LOOP = Loop.rational([0.5], [1.0, 1.0, 0.0], delay=0.5)
 PATHS = paths.paths(ROUTES, 2, 2, 1)
 SETTINGS = adaptive_buffer.Settings(utilisation=0.9, loss=0.02)
 

@@ -9,6 +9,7 @@ import networkx as nx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from test_topologies import scenario_of
 
 from levelflow import Scenario, ScenarioError
 from levelflow.topology import links, weights
@@ -38,13 +39,6 @@ DIRECTED = """graph [ directed 1
   edge [ source 0 target 1 LinkLabel "10 Mbps" ] edge [ source 1 target 0 LinkLabel "2.4 Mbps" ]
   edge [ source 1 target 2 LinkLabel "7 Mbps" ] edge [ source 2 target 1 LinkLabel "7 Mbps" ]
   edge [ source 0 target 1 LinkLabel "5 Mbps" ] {more} ]"""
-
-
-def scenario_of(graph, name, duration="10 s", **options):
-    """Returns the scenario of a graph, and the lines about its values."""
-    made = Scenario(name, duration)
-    made.raw["link"], notes = links.entries(graph, name, **options)
-    return made, notes
 
 
 def resolved(made):

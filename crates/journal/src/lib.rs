@@ -67,7 +67,7 @@ impl Journal {
         let instance = shared.instances;
         shared.instances += 1;
         drop(shared);
-        Log::start(self.clone(), instance, &Start::new(role, values), 1)
+        Log::start(self.clone(), instance, &Start::new(role, values))
     }
 
     /// Returns the reason why the log is incomplete; `None` if it is complete.

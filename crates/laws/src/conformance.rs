@@ -252,9 +252,10 @@ pub fn ranges(table: &[ParamSpec]) {
 /// other parameters have their defaults.
 pub fn corners<L: Law>() {
     let of_routers = L::INFO.signalling.params;
-    let shared = |row: &ParamSpec| {
-        let mut others = of_routers.iter();
-        others.any(|other| (other.name, other.range) == (row.name, row.range))
+    let shared = |row: &&ParamSpec| {
+        of_routers
+            .iter()
+            .any(|other| (other.name, other.range) == (row.name, row.range))
     };
     for row in of_routers
         .iter()

@@ -85,7 +85,7 @@ impl<P> Chosen<P> {
             &self.values[..]
         };
         let start = Start::new(role, values);
-        Some(Log::start(self.page.clone()?, instance, &start, 1))
+        Some(Log::start(self.page.clone()?, instance, &start))
     }
 
     fn journal<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {

@@ -31,8 +31,6 @@ const RECEIVE_WINDOW_BYTES: u32 = 32 << 20;
 /// help on long paths. However, noq 1.4 closes a connection if a stream has more than 2048 received packets in its
 /// queue. The cause may be a gap or a slow reader. Faster transfers need several streams.
 const STREAM_WINDOW_BYTES: u32 = 2 << 20;
-/// Limit on concurrent streams that the other end may open.
-const MAX_STREAMS: u32 = 1100;
 
 /// Configuration of an endpoint.
 #[derive(Debug, Clone)]
@@ -127,8 +125,7 @@ fn transport(peer: Arc<Peer>, under_law: bool) -> Arc<TransportConfig> {
         .keep_alive_interval(Some(IDLE_TIMEOUT / 4))
         .stream_receive_window(VarInt::from_u32(STREAM_WINDOW_BYTES))
         .receive_window(VarInt::from_u32(RECEIVE_WINDOW_BYTES))
-        .send_window(RECEIVE_WINDOW_BYTES.into())
-        .max_concurrent_bidi_streams(VarInt::from_u32(MAX_STREAMS));
+        .send_window(RECEIVE_WINDOW_BYTES.into());
     if under_law {
         transport.congestion_controller_factory(Arc::new(Factory(peer)));
     }

@@ -129,14 +129,13 @@ impl Change {
 
     /// Checks that all values are in range. Otherwise returns the first wrong key and its allowed values.
     pub(crate) fn check(&self) -> Result<(), (&'static str, Problem)> {
-        let outage = |problem| match problem {
-            Problem::Range { value, allowed } => Problem::range(value, format!("0 b/s for an outage, or {allowed}")),
-            other => other,
-        };
         let capacity = self.capacity.filter(|&rate| rate != Rate::ZERO);
-        capacity
-            .map_or(Ok(()), check_rate)
-            .map_err(|problem| ("capacity", outage(problem)))?;
+        if let Some(Err(Problem::Range { value, allowed })) = capacity.map(check_rate) {
+            return Err((
+                "capacity",
+                Problem::range(value, format!("0 b/s for an outage, or {allowed}")),
+            ));
+        }
         for (key, time) in [("delay", self.delay), ("jitter", self.jitter)] {
             time.map_or(Ok(()), check_delay).map_err(|problem| (key, problem))?;
         }

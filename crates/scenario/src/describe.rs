@@ -185,7 +185,7 @@ fn law_rows(law: &LawInfo) -> Vec<ParameterRecord> {
 }
 
 fn describe_field(field: &Field) -> FieldRecord {
-    let row = FieldRecord {
+    let mut row = FieldRecord {
         name: field.name,
         doc: field.doc,
         bytes: field.bytes,
@@ -204,20 +204,12 @@ fn describe_field(field: &Field) -> FieldRecord {
     };
     let bound = |value: f32| Some(value).filter(|value| value.is_finite());
     match field.values {
-        Values::Number => row,
-        Values::Bits(groups) => FieldRecord {
-            bits: Some(groups.iter().map(bits).collect()),
-            ..row
-        },
-        Values::Only { value, .. } => FieldRecord {
-            only: Some(value),
-            ..row
-        },
-        Values::Float { low, high, .. } => FieldRecord {
-            range: Some((bound(low), bound(high))),
-            ..row
-        },
+        Values::Number => {}
+        Values::Bits(groups) => row.bits = Some(groups.iter().map(bits).collect()),
+        Values::Only { value, .. } => row.only = Some(value),
+        Values::Float { low, high, .. } => row.range = Some((bound(low), bound(high))),
     }
+    row
 }
 
 /// Describes every queue discipline and its parameter table.

@@ -12,10 +12,8 @@ use crate::traffic::{Arrivals, Dist};
 
 /// Limit on the propagation delay of a link, and on the round-trip propagation delay of a path.
 pub const LONGEST_DELAY: Duration = Duration::from_secs(24 * 3600);
-/// Lowest allowed line rate, in b/s.
-pub const MIN_CAPACITY_BPS: f64 = 1.0;
-/// Highest allowed line rate, in b/s.
-pub const MAX_CAPACITY_BPS: f64 = 1e15;
+/// Lowest and highest allowed line rate, in b/s.
+const CAPACITY_RANGE_BPS: [f64; 2] = [1.0, 1e15];
 
 /// Network and its traffic.
 #[derive(Debug, Clone)]
@@ -247,7 +245,7 @@ pub struct AckDelaySpec {
 
 /// Checks that this rate is allowed for links and applications.
 pub fn check_rate(rate: Rate) -> Result<(), Problem> {
-    let [low, high] = [MIN_CAPACITY_BPS, MAX_CAPACITY_BPS].map(Rate::clamped);
+    let [low, high] = CAPACITY_RANGE_BPS.map(Rate::clamped);
     Problem::check(&rate, &(low..=high))
 }
 

@@ -167,9 +167,7 @@ impl<H> Slab<H> {
     /// Stores the history of an ACK.
     #[inline]
     pub fn set_history(&mut self, id: PacketId, history: u128) {
-        if self.histories.get(id).is_none() {
-            self.histories.reach(PacketId::of(self.packets.len() - 1), 0);
-        }
+        self.histories.reach(id, 0);
         self.histories[id] = history;
     }
 

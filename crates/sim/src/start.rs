@@ -1,5 +1,5 @@
 //! Selects the engine for a network. If the network has one law and this law has an engine, the run uses this engine.
-//! Otherwise, it uses the general engine. All engines give the same results.
+//! Otherwise, and without the feature `law-engines`, it uses the general engine. All engines give the same results.
 
 use levelflow_laws::Any;
 use levelflow_scenario::Network;

@@ -29,7 +29,7 @@ fn logged(law: &'static LawInfo) -> Vec<u8> {
     let params = params(law.name, &values).unwrap();
     let of_routers: Vec<f64> = law.signalling.params.iter().map(|row| row.default).collect();
     let routers = router_params(law.signalling.name, &of_routers).unwrap();
-    let log = |instance, role, values: &[f64]| Some(Log::start(page.clone(), instance, &Start::new(role, values), 1));
+    let log = |instance, role, values: &[f64]| Some(Log::start(page.clone(), instance, &Start::new(role, values)));
     let flow = FlowInfo::of(Bytes::new(1000));
     let port = PortInfo {
         id: 3,
@@ -142,7 +142,7 @@ fn counters_of_a_data_path_are_replayed() {
             id: 3,
             capacity: Rate::clamped(1e7),
         };
-        let log = Log::start(page.clone(), instance, &Start::new(Role::Router(own, port), &values), 1);
+        let log = Log::start(page.clone(), instance, &Start::new(Role::Router(own, port), &values));
         let mut router = LoggedRouter::with_log(AnyRouter::new(&params, &port), Some(log));
         for i in 1..20 {
             let mut counted = [i; 19];

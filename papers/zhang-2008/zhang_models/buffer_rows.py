@@ -74,7 +74,9 @@ def ways(gain: float | None = None) -> tuple[dict[str, Buffer], dict[str, Buffer
     }
     common = candidates(TARGETS)
     algorithms = {name: common.pop(name) for name in BUFFER_ALGORITHMS}
-    if gain is not None and isinstance(ours := algorithms[OURS], dict):
+    if gain is not None:
+        ours = algorithms[OURS]
+        assert isinstance(ours, dict)  # an algorithm and its parameters
         ours["abs_log"]["gain"] = gain
     return common | parts, algorithms
 

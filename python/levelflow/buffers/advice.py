@@ -48,9 +48,10 @@ def command(row: Row, targets: Targets) -> str:
     >>> command(Row("abs_log", {"abs_log": {"rtt": "40 ms"}}, None), Targets(0.95))
     'levelflow-net abs --dev DEVICE --utilisation 0.95 --every "200 ms" --set "rtt=40 ms" --max "10000 packets"'
     """
-    if row.name not in BUFFER_ALGORITHMS or isinstance(row.buffer, str):
+    if row.name not in BUFFER_ALGORITHMS:
         # The simulator's limit includes the packet in transmission. The limit of a device at line rate does not.
         return f"tc qdisc replace dev DEVICE root pfifo limit {max(round(packets_of(row)) - 1, 1)}"
+    assert isinstance(row.buffer, dict)  # an algorithm and its parameters
     ((algorithm, words),) = row.buffer.items()
     options = [f"--utilisation {targets.utilisation:g}"] if targets.utilisation else []
     options += [f"--loss {targets.loss:g}"] if targets.loss and algorithm != "adt" else []

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from levelflow import library
+from levelflow._core import ScenarioError
 from levelflow.convergence.network import MIN_STEP_S
 from levelflow.measure import fairness
 from levelflow.measure.fairness import SETTLED_WITHIN
@@ -117,8 +118,17 @@ def attempt(scenario: Scenario, packet_hops: float, progress: Callable[[float], 
 
 
 def step(resolved: ScenarioRecord) -> float:
-    """Returns the duration of a step of a resolved scenario, s."""
-    return max(MIN_STEP_S, *(flow["base_rtt_s"] or 0.0 for flow in resolved["flows"]))
+    """Returns the duration of a step of a resolved scenario, s.
+
+    Raises:
+        ScenarioError: If a round-trip time is random, so that a step has no fixed duration.
+    """
+    rtts = []
+    for flow in resolved["flows"]:
+        if flow["base_rtt_s"] is None:
+            raise ScenarioError(f"flow {flow['name']}, rtt: is random; allowed: one value, which sets the step")
+        rtts.append(flow["base_rtt_s"])
+    return max(MIN_STEP_S, *rtts)
 
 
 def judge(result: Result) -> Outcome:
@@ -129,9 +139,10 @@ def judge(result: Result) -> Outcome:
     flows = result.flows.filter(result.flows["t"] > event_s).partition_by("flow", as_dict=True)
     away, worst = event_s, None
     for flow, row in zip(resolved["flows"], summary["flows"], strict=True):
-        share = row["share_bps"]
-        if row["distance"] is None or share is None:
+        if row["distance"] is None:
             continue
+        share = row["share_bps"]
+        assert share is not None  # a distance is relative to a share
         own = flows[(row["name"],)].sort("t")
         times, rates = own["t"].to_numpy(), own["throughput_bps"].to_numpy()
         late = int((times > window_s).sum())

@@ -7,14 +7,13 @@ is therefore reported with the number of unfinished transfers and of their bytes
 from __future__ import annotations
 
 import math
-from typing import Literal, TypedDict
+from typing import TypedDict
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
 
-Outcome = Literal["finished", "aborted", "unfinished"]
-OUTCOMES: tuple[Outcome, ...] = ("finished", "aborted", "unfinished")
+OUTCOMES = ("finished", "aborted", "unfinished")
 #: Quantiles of completion times and slowdowns, by name.
 QUANTILES = {"p50": 0.5, "p95": 0.95, "p99": 0.99, "p999": 0.999}
 

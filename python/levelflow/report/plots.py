@@ -114,7 +114,7 @@ def show(axes: Axes, panel: Panel, *, log: bool = False) -> None:
         (_stems if bars else _line)(axes, curve, number)
     if panel.others:
         axes.plot([], [], color=GREY, linewidth=0.8, label=panel.others_label)
-    colours = {curve.name: _colour(number) for number, curve in enumerate(panel.curves)}
+    colours = {curve.name: colour(number) for number, curve in enumerate(panel.curves)}
     thin: Look = {"linewidth": 0.8, "zorder": 1.5}
     for curve in panel.steps:
         axes.plot(curve.t, curve.y, color=colours.get(curve.name, GREY), **thin)
@@ -155,10 +155,11 @@ def _plain(value: float, _place: int) -> str:
 
 def look(number: int) -> Look:
     """Returns colour and dashes of a line; neighbouring lines differ in both, for black-and-white print."""
-    return {"color": _colour(number), "linestyle": DASHES[number % len(DASHES)]}
+    return {"color": colour(number), "linestyle": DASHES[number % len(DASHES)]}
 
 
-def _colour(number: int) -> str:
+def colour(number: int) -> str:
+    """Returns the colour of a line."""
     return COLOURS[number % len(COLOURS)]
 
 
@@ -166,14 +167,14 @@ def _line(axes: Axes, curve: Curve, number: int) -> None:
     axes.plot(curve.t, curve.y, label=curve.label, zorder=2 + number / 100, **look(number))
     if curve.band:
         t, low, high = curve.band
-        axes.fill_between(t, low, high, color=_colour(number), alpha=0.18, linewidth=0)
+        axes.fill_between(t, low, high, color=colour(number), alpha=0.18, linewidth=0)
 
 
 def _stems(axes: Axes, curve: Curve, number: int) -> None:
-    colour = _colour(number)
-    axes.vlines(curve.t, 0, curve.y, color=colour, linewidth=0.7, alpha=0.6)
+    own = colour(number)
+    axes.vlines(curve.t, 0, curve.y, color=own, linewidth=0.7, alpha=0.6)
     size = 1.6 * mpl.rcParams["lines.linewidth"]
-    axes.plot(curve.t, curve.y, "osD^vP*"[number % 7], color=colour, markersize=size, label=curve.label)
+    axes.plot(curve.t, curve.y, "osD^vP*"[number % 7], color=own, markersize=size, label=curve.label)
 
 
 def _bytes_axis(axes: Axes, panel: Panel) -> None:

@@ -55,12 +55,11 @@ def summarise(
     per_flow, compared_with, shares = _flows(flows, ended, scenario, window, counters, members)
     per_link = _links(links, scenario, counters)
     compared = [row for row in per_flow if row["distance"] is not None]
-    distances = [row["distance"] for row in per_flow if row["distance"] is not None]
     rates = {
         row["name"]: members.get(row["name"], np.full(round(row["active"]), row["throughput_bps"])) for row in compared
     }
     parts = [rates[row["name"]] / shares[row["name"]] for row in compared]
-    distance = max(distances, default=None)
+    distance = max((value for row in per_flow if (value := row["distance"]) is not None), default=None)
     steady = fairness.settling(flows, scenario, event_s, window)
     summary: Summary = {
         "window_s": list(window),

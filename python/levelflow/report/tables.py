@@ -28,7 +28,7 @@ LINK_HEAD = [
     "lost on the link",
 ]
 Quantile = Literal["p50", "p99", "max"]
-Level = Literal["mean", "p50", "p95", "p99", "p999"]
+Statistic = Literal["mean", "p50", "p95", "p99", "p999"]
 #: Cells about the queueing delay of a link.
 DELAYS: tuple[Quantile, ...] = ("p50", "p99", "max")
 COUNTS: tuple[Literal["started", "finished", "aborted", "unfinished"], ...] = (
@@ -159,20 +159,20 @@ def size_range(low: int, high: int) -> str:
 def transfer_cells(found: TransferCounts) -> list[str]:
     """Returns the cells of `TRANSFER_COLUMNS` for a set of transfers."""
     cells = [*(f"{found[key]:,}" for key in COUNTS), percent(found["missing_share"])]
-    return [*cells, *_levels(found["fct_s"], time), *_levels(found["slowdown"], _times, ("p50", "p99"))]
+    return [*cells, *_statistics(found["fct_s"], time), *_statistics(found["slowdown"], _times, ("p50", "p99"))]
 
 
 def size_cells(found: SizeSummary) -> list[str]:
     """Returns the cells of `SIZE_COLUMNS` for the transfers of one decade of sizes."""
     cells = [f"{found['started']:,}", f"{found['finished']:,}", percent(found["missing_share"])]
-    cells += _levels(found["fct_s"], time, ("p50", "p99"))
-    return cells + _levels(found["slowdown"], _times, ("p50", "p95", "p99", "p999"))
+    cells += _statistics(found["fct_s"], time, ("p50", "p99"))
+    return cells + _statistics(found["slowdown"], _times, ("p50", "p95", "p99", "p999"))
 
 
-def _levels(
+def _statistics(
     found: Spread | None,
     shown: Callable[[float | None], str],
-    which: tuple[Level, ...] = ("mean", "p50", "p95", "p99", "p999"),
+    which: tuple[Statistic, ...] = ("mean", "p50", "p95", "p99", "p999"),
 ) -> list[str]:
     return [shown(found and found[key]) for key in which]
 
@@ -208,7 +208,8 @@ def missing(transfers: TransferCounts | None) -> str:
     """
     if not transfers or transfers["finished"] == transfers["started"]:
         return ""
-    ways = [f"{transfers[key]:,} {key}" for key in COUNTS[2:] if transfers[key]]
+    counts = {"aborted": transfers["aborted"], "unfinished": transfers["unfinished"]}
+    ways = [f"{count:,} {key}" for key, count in counts.items() if count]
     count = f"{transfers['started'] - transfers['finished']:,} of {transfers['started']:,} transfers"
     return f"{count} ({', '.join(ways)}) with {percent(transfers['missing_share'])} of the bytes"
 

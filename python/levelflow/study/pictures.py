@@ -170,7 +170,7 @@ def _response(axes: Axes, own: pl.DataFrame, metric: str, roles: Roles) -> None:
             one = _estimate(part[metric])
             bar = 0.0 if np.isnan(one.half) else factor * one.half
             marker = MARKERS[number % len(MARKERS)]
-            axes.errorbar(number, factor * one.mean, bar, fmt=marker, capsize=4, color=_colour(number))
+            axes.errorbar(number, factor * one.mean, bar, fmt=marker, capsize=4, color=plots.colour(number))
         axes.set_xticks(range(len(parts)), [label or "" for _, label, _ in parts])
         axes.set_xlim(-0.7, len(parts) - 0.3)
         return
@@ -180,7 +180,7 @@ def _response(axes: Axes, own: pl.DataFrame, metric: str, roles: Roles) -> None:
         mean, half = (factor * np.array([getattr(one, key) for _, one in points]) for key in ("mean", "half"))
         axes.plot(x, mean, marker=MARKERS[number % len(MARKERS)], markersize=4, label=label, **plots.look(number))
         low = np.maximum(mean - half, 0)  # no metric is negative
-        axes.fill_between(x, low, mean + half, alpha=0.2, linewidth=0, color=_colour(number))
+        axes.fill_between(x, low, mean + half, alpha=0.2, linewidth=0, color=plots.colour(number))
     axes.set_xlabel(roles.along)
     if _is_wide(own[roles.along]):
         plots.logarithmic(axes, "x")
@@ -206,7 +206,7 @@ def _distribution(axes: Axes, found: StudyData, own: pl.DataFrame, roles: Roles)
         shares, mean, low, high = _curves(found, part, "cdf", "fct_s")
         shares = shares * float(part["transfers"].sum()) / float(part["started"].sum())
         axes.plot(mean, shares, label=label, **plots.look(number))
-        axes.fill_betweenx(shares, low, high, alpha=0.15, linewidth=0, color=_colour(number))
+        axes.fill_betweenx(shares, low, high, alpha=0.15, linewidth=0, color=plots.colour(number))
     axes.set_xlabel("completion time (s)")
     axes.set_ylabel("fraction of started transfers")
     plots.logarithmic(axes, "x")
@@ -217,9 +217,9 @@ def _by_size(axes: Axes, found: StudyData, own: pl.DataFrame, kind: str, roles: 
     for number, label, part in _lines(own, roles.lines):
         sizes, mean, low, high = _curves(found, part, "size", middle)
         axes.plot(sizes / 1e3, mean, label=label, **plots.look(number))
-        axes.fill_between(sizes / 1e3, low, high, alpha=0.15, linewidth=0, color=_colour(number))
+        axes.fill_between(sizes / 1e3, low, high, alpha=0.15, linewidth=0, color=plots.colour(number))
         sizes, mean, *_ = _curves(found, part, "size", late)
-        axes.plot(sizes / 1e3, mean, linewidth=0.8, color=_colour(number))
+        axes.plot(sizes / 1e3, mean, linewidth=0.8, color=plots.colour(number))
     axes.plot([], [], color="none", label="thin: 99th percentile")
     axes.set_xlabel("size (kB)")
     axes.set_ylabel("slowdown, median" if kind.startswith("slowdown") else "completion time, median (s)")
@@ -270,7 +270,3 @@ def _label(axis: str, value: object) -> str:
 def _is_wide(values: pl.Series) -> bool:
     found = values.to_numpy()
     return bool(found.min() > 0 and found.max() / found.min() >= MIN_LOG_RATIO)
-
-
-def _colour(number: int) -> str:
-    return str(plots.look(number)["color"])

@@ -161,16 +161,19 @@ class Dask:
             self._client: Any = distributed.Client(address, timeout=CONNECT_TIMEOUT_S, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
             raise ScenarioError(f"--scheduler {address}: no Dask scheduler is reachable ({error})") from None
+        self._closed = False
         self.done: queue.SimpleQueue[tuple[Task, Outcome]] = queue.SimpleQueue()
         self.room = 4 * max(1, sum(self._client.nthreads().values()))
 
     def submit(self, task: Task) -> None:
         """Starts a run."""
         future = self._client.submit(measure, task.text, task.warm_up, _core.build(), pure=False)
-        future.add_done_callback(lambda finished: self.done.put((task, attempt(finished.result))))
+        # After `close`, reading a result would wait for the stopped client.
+        future.add_done_callback(lambda ended: None if self._closed else self.done.put((task, attempt(ended.result))))
 
     def close(self) -> None:
         """Cancels unfinished runs and releases the workers."""
+        self._closed = True
         self._client.close()
 
 

@@ -76,6 +76,6 @@ def test_a_chain_with_two_ends_is_refused():
 
 
 @pytest.mark.parametrize("law", [[1.0], [0.5, 0.4], [1.5, -0.5], [np.nan, 1.0]])
-def test_unknown_laws_are_rejected(law):
+def test_invalid_distributions_are_rejected(law):
     with pytest.raises(ChainError, match="needs 2 probabilities of sum 1"):
         evolve(np.eye(2), law, 1)

@@ -76,7 +76,7 @@ pub(super) const UTILISATION: ParamSpec = row!(
     Unit::Number,
     0.98,
     (0.0, 0.9999),
-    "target utilisation of the line, u*; 0 for no target of utilisation",
+    "target utilisation of the line, u*; 0 for no utilisation target",
     "Zhang 2008, table II"
 );
 
@@ -86,7 +86,7 @@ pub(super) const LOSS: ParamSpec = row!(
     Unit::Number,
     0.02,
     (0.0, 0.9),
-    "target loss rate, as a fraction of the arrived bytes, p*; 0 for no target of loss",
+    "target loss rate, as a fraction of the arrived bytes, p*; 0 for no loss target",
     "Zhang 2008, table II"
 );
 

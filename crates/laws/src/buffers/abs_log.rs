@@ -66,7 +66,7 @@ parameters! {
         loss: f64 = LOSS;
         /// Target delay `D`, seconds; 0 for no target.
         delay: f64 = Unit::Duration, 0.0, (0.0, 1000.0),
-            "largest mean queueing delay; takes precedence over the other targets; 0 for no target of delay",
+            "largest mean queueing delay; takes precedence over the other targets; 0 for no delay target",
             "Zhang 2008, section VII.2, names this target without a definition";
         /// Time between two measurements.
         interval: Duration = INTERVAL;

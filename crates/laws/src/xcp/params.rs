@@ -31,7 +31,7 @@ parameters! {
             "gain on spare bandwidth",
             "Katabi et al. 2002, section 3.5";
         beta: f64 = Unit::Number, 0.226, (0.0, 10.0),
-            "gain on the persistent queue; the stability condition is alpha^2 sqrt 2",
+            "gain on the persistent queue; the stability condition is beta = alpha^2 sqrt 2",
             "Katabi et al. 2002, section 3.5";
         gamma: f64 = Unit::Number, 0.1, (0.0, 1.0),
             "fraction of the traffic that is redistributed among flows in equilibrium",

@@ -23,7 +23,7 @@ use crate::cut::Cut;
 use crate::entry::FlowEntry;
 use crate::events::{EventList, Target};
 use crate::flow::{Flow, Phase};
-use crate::id::{AckDelayId, EntryId, FlowId, HopId, Id, IdVec, LinkId, PacketId, RouterId, SessionId};
+use crate::id::{AckDelayId, EntryId, FlowId, HopId, IdVec, LinkId, PacketId, RouterId, SessionId};
 use crate::interner::Interner;
 use crate::limit::{MemoryExceeded, max_packets};
 use crate::link::Link;
@@ -143,7 +143,7 @@ impl<P: Protocol> Sim<P> {
             pipes: Pipes::default(),
             ack_delays: IdVec::default(),
             routers: IdVec::default(),
-            entries: IdVec::default(),
+            entries: Vec::with_capacity(flows.len()).into(),
             flows: IdVec::default(),
             ended: Vec::new(),
             sessions: IdVec::default(),
@@ -182,7 +182,9 @@ impl<P: Protocol> Sim<P> {
     /// Returns the current law of a flow, or `None` if the flow does not exist yet.
     #[must_use]
     pub fn law(&self, flow: usize) -> Option<&P::Sender> {
-        self.flows.get(FlowId::of(flow)).map(|flow| flow.sender.law())
+        self.flows
+            .get(u32::try_from(flow).ok().map(FlowId)?)
+            .map(|flow| flow.sender.law())
     }
 
     /// Returns the number of events processed so far. Arrivals from hosts at idle links are not counted.

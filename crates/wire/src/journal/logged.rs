@@ -22,23 +22,14 @@ pub trait Sink {
 pub struct Log<S: Sink> {
     sink: S,
     instance: u32,
-    every: u32,
-    due: u32,
 }
 
 impl<S: Sink> Log<S> {
     /// Writes the first record of an instance. `instance` must be unique in the log. The log contains a digest of the
-    /// state at the end. If `every` is above 0, the log also contains a digest after each group of `every` control
-    /// intervals or ACKs. A digest takes a few microseconds.
+    /// state after each control interval or ACK, and at the end. A digest takes a few microseconds.
     #[must_use]
-    pub fn start(sink: S, instance: u32, start: &Start, every: u32) -> Self {
-        let due = every;
-        let mut log = Self {
-            sink,
-            instance,
-            every,
-            due,
-        };
+    pub fn start(sink: S, instance: u32, start: &Start) -> Self {
+        let mut log = Self { sink, instance };
         log.put(&Record::Start(*start));
         log
     }
@@ -52,15 +43,6 @@ impl<S: Sink> Log<S> {
     fn state(&mut self, state: &impl Debug) {
         let digest = digest(state);
         self.put(&Record::State { digest });
-    }
-
-    /// Writes a digest of the state if one is due.
-    fn tick(&mut self, state: &impl Debug) {
-        self.due = self.due.saturating_sub(1);
-        if self.due == 0 && self.every > 0 {
-            self.due = self.every;
-            self.state(state);
-        }
     }
 }
 
@@ -182,7 +164,7 @@ impl<S: Sink> SenderLaw for Logged<AnySender, S> {
         let wire = Wire::of(&feedback.header);
         let feedback = feedback.map_header(|_| wire.bytes());
         log.put(&Record::Feedback { now, feedback });
-        log.tick(&self.law);
+        log.state(&self.law);
     }
 
     fn on_flight(&mut self, params: &AnyParams, now: Time, flight: &Flight) {
@@ -267,7 +249,7 @@ impl<S: Sink> Logged<AnyRouter, S> {
         self.law.on_interval(params, elapsed, port);
         if let Some(log) = &mut self.log {
             log.put(&Record::Interval { elapsed, port: *port });
-            log.tick(&self.law);
+            log.state(&self.law);
         }
     }
 }
@@ -286,7 +268,7 @@ impl<S: Sink> Logged<AnyReceiver, S> {
                 arrived: *arrived,
                 header,
             });
-            log.tick(&self.law);
+            log.state(&self.law);
         }
         ack
     }

@@ -193,15 +193,14 @@ def _show(data: FluidFacts) -> None:
     from levelflow.report.tables import percent, rate, size
 
     start, end = data["window_s"]
-    beside = "packets_throughput_bps" in data["flows"][0]
     head, rows = ["flow", "law", "flows", "arrives", "of packets"], []
     for row in data["flows"]:
         cells = [row["name"], row["law"], str(row["flows"]), rate(row["throughput_bps"])]
         rows.append([*cells, rate(row["packets_throughput_bps"])] if "packets_throughput_bps" in row else cells)
-    show_table(f"Flows, {start:.4g} to {end:.4g} s", head[: 5 if beside else 4], rows)
+    show_table(f"Flows, {start:.4g} to {end:.4g} s", head[: len(rows[0])], rows)
     head, rows = ["link", "load", "utilisation", "lost", "signalled", "queue", "of packets"], []
     for one in data["links"]:
         shares = [percent(one["utilisation"]), percent(one["loss"]), percent(one["signalled"])]
         cells = [one["name"], rate(one["load_bps"]), *shares, size(one["backlog_bytes"])]
         rows.append([*cells, size(one["packets_backlog_bytes"])] if "packets_backlog_bytes" in one else cells)
-    show_table(f"Links, {start:.4g} to {end:.4g} s", head[: 7 if beside else 6], rows)
+    show_table(f"Links, {start:.4g} to {end:.4g} s", head[: len(rows[0])], rows)
