@@ -67,6 +67,30 @@ test("two compared laws have plots with equal axes", async () => {
   await page.context().close();
 });
 
+test("pieces of a cancelled second run are not drawn", async () => {
+  const page = await open(browser);
+  const toml = "name = 'n'\nduration = '60 s'\nsample = '1 s'\n[[link]]\nfrom = 'A'\nto = 'B'\ncapacity = '100 Mb/s'\ndelay = '1 ms'\nduplex = true\nchanges = [{ at = '40 s', capacity = '50 Mb/s' }]\n[[flow]]\nname = 'x'\nlaw = 'level'\nfrom = 'A'\nto = 'B'\n";
+  await redraws(page, () => applied(page, toml));
+  const shown = await page.evaluate(() => new Promise((resolve) => {
+    const law = document.getElementById("compare");
+    const choose = (name) => {
+      law.value = name;
+      law.dispatchEvent(new Event("change"));
+    };
+    const plots = document.getElementById("plots-b");
+    new MutationObserver((_, observer) => { // the first piece creates the plots
+      observer.disconnect();
+      choose("");
+      delete document.body.dataset.redrawMs;
+      resolve(plots.querySelector(".rates").ariaLabel);
+    }).observe(plots, { childList: true });
+    choose("jetmax");
+  }));
+  await drawn(page); // the worker has ended the second run before this run
+  assert.equal(await words(page, "rates", "b"), shown);
+  await page.context().close();
+});
+
 test("every field shows its error next to it", async () => {
   const page = await open(browser);
   await page.evaluate(() => document.querySelectorAll("details.card, details.more").forEach((one) => { one.open = true; }));

@@ -33,7 +33,7 @@ export class Runs {
     if (stored) this.#showStored(stored);
     else this.#run(sides.a, structuredClone(lab.scenario));
     if (compare) this.#run(sides.b, withLaw(lab.scenario, compare));
-    else sides.b.result = null;
+    else Object.assign(sides.b, { result: null, version: lab.version });
   }
 
   /**
