@@ -7,9 +7,7 @@
 
 use std::cell::RefCell;
 
-use levelflow_scenario::{
-    Scenario, describe_buffer_algorithms, describe_laws, describe_queues, line as line_of, read_traces,
-};
+use levelflow_scenario::{Scenario, describe_laws, describe_queues, line as line_of, read_traces};
 use serde_json::{Value, json};
 
 use crate::run::{LabRun, Progress};
@@ -125,13 +123,10 @@ pub extern "C" fn line() -> u32 {
     })
 }
 
-/// Returns laws, queue disciplines and buffer algorithms with their parameter tables, in JSON.
+/// Returns laws and queue disciplines with their parameter tables, in JSON.
 #[unsafe(no_mangle)]
 pub extern "C" fn catalogue() -> u32 {
-    with_input(|_| {
-        let buffers = describe_buffer_algorithms();
-        Ok(json!({ "laws": describe_laws(), "queues": describe_queues(), "buffers": buffers }).to_string())
-    })
+    with_input(|_| Ok(json!({ "laws": describe_laws(), "queues": describe_queues() }).to_string()))
 }
 
 /// Starts the run of a scenario in JSON; returns the description of its network. A `trace` other than 0 enables

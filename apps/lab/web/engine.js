@@ -114,7 +114,7 @@ export class Engine {
   }
 
   /**
-   * Returns laws, queue disciplines and buffer algorithms with their parameters.
+   * Returns laws and queue disciplines with their parameters.
    *
    * @returns {Catalogue}
    */

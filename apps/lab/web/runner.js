@@ -132,7 +132,7 @@ export const withTraces = async (scenario, files) => (await small({ kind: "trace
 export const lineOf = async (mistake, toml) => (await small({ kind: "line", mistake, toml })).line;
 
 /**
- * Returns laws, queue disciplines and buffer algorithms with their parameters.
+ * Returns laws and queue disciplines with their parameters.
  *
  * @returns {Promise<Catalogue>}
  */

@@ -21,7 +21,7 @@ export class State {
   /** Stored result, which is shown instead of a run. @type {Result | null} */
   stored = null;
   /** @type {Catalogue} */
-  catalogue = { laws: [], queues: [], buffers: [] };
+  catalogue = { laws: [], queues: [] };
   /** Number of changes so far. A result belongs to the version of its run. */
   version = 0;
   darkScheme = window.matchMedia("(prefers-color-scheme: dark)");

@@ -81,7 +81,7 @@
  * @typedef {{name: string, doc: string, default: string, low: string, high: string,
  *   kind: Kind | "switch" | "choice", choices: string[]}} Parameter
  * @typedef {{name: string, title: string, params: Parameter[]}} Algorithm
- * @typedef {{laws: Algorithm[], queues: Algorithm[], buffers: Algorithm[]}} Catalogue
+ * @typedef {{laws: Algorithm[], queues: Algorithm[]}} Catalogue
  */
 
 /**
