@@ -13,7 +13,6 @@ import { format, parse, short } from "./units.js";
  * @import { Algorithm, Entry, Flow, Parameter } from "./types.js"
  */
 
-/** @typedef {{line: string, where: ReturnType<typeof place>}} Mistake error line and its place in the scenario */
 /**
  * Quantity that a lesson varies. `list` is "link" or "flow" for one link or flow, "both" for all flows, "all" for the
  * law of all flows, "law" for a parameter of a law.
@@ -113,20 +112,19 @@ export class Controls {
    * @param {string} id
    * @param {string} key
    * @param {Spec} spec
-   * @param {() => (Entry | State["scenario"])[]} entries
+   * @param {() => Entry[]} entries
    */
   #entryField(id, key, spec, entries) {
-    const tables = () => /** @type {Entry[]} */ (entries().filter(Boolean));
     /** @param {string} text */
     const put = (text) => {
       const value = spec.kind === "number" && isExact(Number(text)) ? Number(text) : typed(text);
-      for (const table of tables()) {
-        if (text === "") delete table[key];
-        else table[key] = value;
+      for (const entry of entries()) {
+        if (text === "") delete entry[key];
+        else entry[key] = value;
       }
     };
     return quantity({
-      ...spec, key: id, get: () => worded(tables()[0]?.[key]),
+      ...spec, key: id, get: () => worded(entries()[0]?.[key]),
       set: (text, dragging) => this.lab.change(() => put(text), dragging, id),
     });
   }
@@ -145,7 +143,7 @@ export class Controls {
     const spec = { ...LINK[key], ...range };
     const link = () => this.#linkAt(index);
     /** @param {Spec} of */
-    const field = (of) => this.#entryField(`link.${index}.${key}`, key, of, () => [this.lab.scenario.link[index]]);
+    const field = (of) => this.#entryField(`link.${index}.${key}`, key, of, () => this.lab.scenario.link.slice(index, index + 1));
     if (key === "buffer") {
       const inBytes = () => Number.isFinite(parse("size", worded(link().buffer)));
       return field({
@@ -362,7 +360,7 @@ export class Controls {
   /**
    * Shows each mistake next to its field; returns the mistakes without a field.
    *
-   * @param {Mistake[]} mistakes
+   * @param {{line: string, where: ReturnType<typeof place>}[]} mistakes error lines and their places in the scenario
    */
   showErrors(mistakes) {
     const all = this.#all();
@@ -383,7 +381,6 @@ export class Controls {
  * Returns the range of a parameter's slider: a factor of 30 around the default, within the allowed values.
  *
  * @param {Parameter} parameter
- * @returns {Range}
  */
 function rangeOf({ kind, default: text, low, high }) {
   const [middle, least, most] = [text, low, high].map((of) => parse(kind, of));

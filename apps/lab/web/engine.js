@@ -2,13 +2,6 @@
 
 /** @import { Catalogue, Resolved, Scenario, StayTable, Summary, Tables } from "./types.js" */
 
-/**
- * Exports of `apps/lab/src/exports.rs`.
- *
- * @typedef {{memory: WebAssembly.Memory, output: () => number, output_length: () => number,
- *   input: (length: number) => number, now: () => number, packet_hops: () => number}} Exports
- */
-
 /** Status of a call that failed: the output is the error message. */
 const WRONG = 1;
 /** Progress of a run, by status. */
@@ -21,7 +14,12 @@ export class Mistake extends Error {}
 
 /** Engine, which has at most one run at a time. */
 export class Engine {
-  /** @type {Exports & {[name: string]: any}} */
+  /**
+   * Exports of `apps/lab/src/exports.rs`.
+   *
+   * @type {{memory: WebAssembly.Memory, output: () => number, output_length: () => number,
+   *   input: (length: number) => number, now: () => number, packet_hops: () => number, [name: string]: any}}
+   */
   #calls;
 
   /** @param {WebAssembly.Module} module */

@@ -5,7 +5,7 @@ import { isScenario } from "./share.js";
 import { readCsv } from "./stored.js";
 import { format } from "./units.js";
 
-/** @import { Resolved, Result, Scenario } from "./types.js" */
+/** @import { Resolved, Result, Scenario, Tables } from "./types.js" */
 
 const FORM = "A scenario needs [[link]] entries with “from” and “to”, and [[flow]] entries; [[memory]], [[route]] and [law] are tables.";
 const MAX_SCENARIO_BYTES = 1_000_000;
@@ -79,7 +79,6 @@ export async function readFiles(files, current) {
   /** @param {File} file */
   const isTable = ({ name }) => /\.csv$/i.test(name);
   const file = files.find(({ name }) => /\.toml$/i.test(name)) ?? files.find((one) => !isTable(one));
-  /** @type {Scenario | null} */
   let scenario = null;
   let tables = files;
   if (file) {
@@ -100,7 +99,7 @@ export async function readFiles(files, current) {
  */
 async function readTables(files, scenario) {
   const resolved = await resolvedOf(scenario);
-  /** @type {Result["tables"]} */
+  /** @type {Tables} */
   const tables = {};
   for (const file of files) {
     const text = await textOf(file, MAX_TABLE_BYTES, "a table");

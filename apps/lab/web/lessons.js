@@ -41,7 +41,6 @@ const wire = (capacity, delay, buffer) => ({ capacity, delay, buffer, duplex: tr
  * @param {ReturnType<typeof wire>} link
  * @param {{name: string, law: string | Entry, count?: number, rtt?: string, start?: string}[]} flow
  * @param {Scenario["law"]} [law]
- * @returns {Scenario}
  */
 function line(name, duration, link, flow, law) {
   return {

@@ -13,6 +13,8 @@ import { State } from "./state.js";
 import { TextBox } from "./text.js";
 import { Theory } from "./theory.js";
 
+/** @import { SideName } from "./types.js" */
+
 const redraw = () => shell.redraw();
 const lab = new State({
   rerun: () => {
@@ -23,7 +25,7 @@ const lab = new State({
   redraw,
 });
 const editing = new Editing(lab, redraw);
-/** @type {(name: "a" | "b") => Side} */
+/** @param {SideName} name */
 const side = (name) => new Side(name, {
   select: (kind, index) => lab.select(kind, index),
   move: (node, x, y) => lab.move(node, x, y),

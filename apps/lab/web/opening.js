@@ -13,6 +13,7 @@ import { fetchResult, offered } from "./stored.js";
  * @import { Clock } from "./clock.js"
  * @import { Controls } from "./controls.js"
  * @import { Lesson, Lessons } from "./lessons.js"
+ * @import { Shared } from "./share.js"
  * @import { State } from "./state.js"
  * @import { Layout, Result, Scenario } from "./types.js"
  */
@@ -131,7 +132,7 @@ export class Opening {
     }
   }
 
-  /** @param {Awaited<ReturnType<typeof decode>>} link */
+  /** @param {Shared} link */
   #openLink({ scenario, layout, compare, speed, time }) {
     const { lab, clock } = this.page;
     $("compare").value = lab.compare = lab.catalogue.laws.some(({ name }) => name === compare) ? compare : "";

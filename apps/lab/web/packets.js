@@ -2,12 +2,11 @@
 
 import { play } from "./runner.js";
 import { look } from "./panels.js";
-import { crosses } from "./series.js";
-import { parse } from "./units.js";
+import { bufferBytes, crosses } from "./series.js";
 
 /**
- * @import { Stage } from "./stage.js"
- * @import { Result, Scenario, StayTable } from "./types.js"
+ * @import { Line, Stage } from "./stage.js"
+ * @import { Result, Scenario, SideName, StayTable } from "./types.js"
  */
 
 /** Limit on the stays of packets in a period. */
@@ -24,15 +23,9 @@ const MIN_BUFFER_BYTES = 8000;
 /** Approximate limit on the drawn packets in flight. */
 const MAX_DOTS = 2500;
 
-/**
- * Stays of packets at links in a period of simulated time.
- *
- * @typedef {{from: number, to: number, stays: StayTable}} Period
- */
-
 /** Packets in one of the compared drawings. */
 export class Packets {
-  /** @type {Period[]} */
+  /** Stays of packets in periods of simulated time. @type {{from: number, to: number, stays: StayTable}[]} */
   #periods = [];
   /** Start of the requested period, s; null without a request. @type {number | null} */
   #requested = null;
@@ -45,7 +38,7 @@ export class Packets {
   #buffers = new Map();
 
   /**
-   * @param {"a" | "b"} side
+   * @param {SideName} side
    * @param {Stage} stage
    */
   constructor(side, stage) {
@@ -94,7 +87,7 @@ export class Packets {
     const version = this.#version;
     if (!this.#scenario) return;
     this.#requested = from;
-    play(this.side, `${version}`, this.#scenario, from, to, ({ stays, now = to }) => {
+    play(this.side, version, this.#scenario, from, to, ({ stays, now = to }) => {
       if (version !== this.#version) return;
       this.#requested = null;
       if (stays && stays.rows <= MAX_ROWS) this.#periods = [...this.#periods, { from, to: now, stays }].slice(-MAX_PERIODS);
@@ -223,8 +216,7 @@ export class Packets {
     const packet = Math.max(40, ...sizes);
     let peak = 0;
     for (let row = index; links && row < links.rows; row += resolved.links.length) peak = Math.max(peak, Number(links.backlog_max_bytes[row]));
-    const limits = [parse("size", link.buffer), parse("packets", link.buffer) * packet, peak];
-    const buffer = sizes.length && peak > packet ? limits.find(Number.isFinite) ?? peak : null;
+    const buffer = sizes.length && peak > packet ? bufferBytes(resolved, link) ?? peak : null;
     this.#buffers.set(index, buffer);
     return buffer;
   }
@@ -232,7 +224,7 @@ export class Packets {
   /**
    * Draws a dropped or lost packet as a cross that falls and fades.
    *
-   * @param {Stage["lines"][number]} line
+   * @param {Line} line
    * @param {number} fate
    * @param {number} age 0 to 1
    */

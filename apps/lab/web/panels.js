@@ -16,12 +16,11 @@ import { format, short, unitFor } from "./units.js";
  */
 
 /**
- * Plot of some lines on a common time axis. `low` is the lower end of the axis; null if the lines determine it.
+ * Plot of some lines on a common time axis. Values are in `unit`, but `peak` is in base units. `low` is the lower end of
+ * the axis; null if the lines determine it.
  *
- * @typedef {"rates" | "queues" | "drops" | "signals"} PanelKey
- * @typedef {{title: string, unit: string, lines: Line[], most: number, peak: number,
- *   textOf: (value: number | null | undefined) => string}} Contents values in `unit`; `peak` in base units
- * @typedef {Contents & {key: PanelKey, t: number[], low?: number | null, high?: number}} Panel
+ * @typedef {ReturnType<typeof inUnit> & {key: "rates" | "queues" | "drops" | "signals", t: number[], low?: number | null,
+ *   high?: number}} Panel
  */
 
 const LIGHT = ["#0072b2", "#c24e00", "#007f5c", "#a6467f", "#5d4fc4", "#846000", "#333333"];
@@ -59,7 +58,6 @@ function larger(most, values) {
  * @param {string} title
  * @param {Line[]} lines
  * @param {number} peak largest value of a compared result
- * @returns {Contents}
  */
 function inUnit(kind, title, lines, peak = 0) {
   const most = lines.reduce((most, { values }) => larger(most, values), peak);
@@ -114,24 +112,13 @@ export function panels(result, dark, peaks = {}) {
   const all = result.resolved.flows.length;
   const shown = entries.length < all ? `the first ${entries.length} of ${all} flows` : "each flow";
   const longest = on.links.length < on.many ? ` of ${on.links.length} of ${on.many} links` : "";
-  const signals = lines("signal").filter((line) => line.values.some((x) => x !== null));
+  const signals = inUnit("number", signalTitle(result.resolved), lines("signal").filter((line) => line.values.some((x) => x !== null)));
   return [
     { key: "rates", t, ...inUnit("rate", `Throughput of ${shown}; dotted: max-min fair`, rates, peaks.rates) },
     { key: "queues", t: on.t, ...inUnit("time", `Queueing delay${longest}, longest in each sample; dotted: buffer`, [...lines("wait"), ...near], peaks.queues) },
     { key: "drops", t: on.t, ...inUnit("share", "Share of arriving bytes that queues drop", lines("dropped"), peaks.drops) },
-    { key: "signals", t: on.t, ...signal(signalTitle(result.resolved), signals) },
+    { key: "signals", t: on.t, ...signals, ...rangeOf(signals.lines) },
   ];
-}
-
-/**
- * Returns the panel of signals, with a limited range.
- *
- * @param {string} title
- * @param {Line[]} lines
- */
-function signal(title, lines) {
-  const panel = inUnit("number", title, lines);
-  return { ...panel, ...rangeOf(panel.lines) };
 }
 
 /**

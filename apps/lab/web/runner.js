@@ -4,7 +4,7 @@
  * the first worker has compiled the engine.
  */
 
-/** @import { Catalogue, PlayRequest, Reply, Request, Result, RunRequest, Scenario, SmallRequest } from "./types.js" */
+/** @import { Catalogue, Reply, Request, Result, RunRequest, Scenario, SideName, SmallRequest } from "./types.js" */
 
 /**
  * Starts a worker. Returns a function that sends a request, and passes each reply to a listener.
@@ -81,8 +81,8 @@ export function run(side, scenario, show) {
 /**
  * Requests the positions of packets between two times.
  *
- * @param {PlayRequest["side"]} side
- * @param {string} version
+ * @param {SideName} side
+ * @param {number} version
  * @param {Scenario} scenario
  * @param {number} from s
  * @param {number} to s
@@ -97,7 +97,6 @@ export function play(side, version, scenario, from, to, show) {
 
 /**
  * @param {SmallRequest} request
- * @returns {Promise<any>}
  */
 function small(request) {
   return new Promise((resolve, reject) => {

@@ -10,10 +10,11 @@ import { statusOf } from "./status.js";
  * @import { Clock } from "./clock.js"
  * @import { Controls } from "./controls.js"
  * @import { Lessons } from "./lessons.js"
+ * @import { Panel } from "./panels.js"
  * @import { Side, Sides } from "./side.js"
  * @import { State } from "./state.js"
  * @import { Theory } from "./theory.js"
- * @import { Result } from "./types.js"
+ * @import { Result, Scenario } from "./types.js"
  */
 
 /** Number of versions after which the pieces of an unfinished run are no longer shown. */
@@ -38,7 +39,7 @@ export class Runs {
 
   /**
    * @param {Side} side
-   * @param {State["scenario"]} scenario
+   * @param {Scenario} scenario
    */
   #run(side, scenario) {
     const { version } = this.page.lab;
@@ -156,7 +157,7 @@ export class Runs {
 /**
  * Returns the largest value of each panel.
  *
- * @param {ReturnType<typeof panels>} all
+ * @param {Panel[]} all
  */
 function peaksOf(all) {
   return Object.fromEntries(all.map(({ key, peak }) => [key, peak]));

@@ -21,7 +21,6 @@ const MAX_FLOWS = 12;
  * @param {(value: number, row: number) => number} convert
  */
 function every(column, stride, first, convert = (x) => x) {
-  /** @type {Series} */
   const values = [];
   for (let row = first; row < column.length; row += stride) {
     const value = convert(Number(column[row]), row);
@@ -110,7 +109,7 @@ export function flows(result, most = MAX_FLOWS) {
  * @param {Resolved} resolved
  * @param {ResolvedLink} link
  */
-function bufferBytes(resolved, link) {
+export function bufferBytes(resolved, link) {
   const bytes = parse("size", link.buffer);
   if (Number.isFinite(bytes)) return bytes;
   const packets = parse("packets", link.buffer);

@@ -5,7 +5,7 @@ import { Packets } from "./packets.js";
 import { Plots } from "./plots.js";
 import { Stage } from "./stage.js";
 
-/** @import { Act, Result, Scenario } from "./types.js" */
+/** @import { Act, Result, Scenario, SideName } from "./types.js" */
 
 /** Pause from the last change to the next request for packet positions, ms. */
 const SETTLE_MS = 120;
@@ -21,7 +21,7 @@ export class Side {
   #timer;
 
   /**
-   * @param {"a" | "b"} name
+   * @param {SideName} name
    * @param {Act} act
    * @param {(time: number) => void} seek
    */

@@ -49,7 +49,6 @@ function shortest(scenario, flow) {
     }
   }
   if (first === last || !before.has(last)) return null;
-  /** @type {string[]} */
   const path = [];
   for (let name = /** @type {string | null} */ (last); name !== null; name = before.get(name) ?? null) path.unshift(name);
   return path;
@@ -197,7 +196,6 @@ export class Stage {
    *
    * @param {string} from
    * @param {string} to
-   * @returns {Line}
    */
   #line(from, to) {
     const [x1, y1] = this.#spot(from);

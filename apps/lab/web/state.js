@@ -47,7 +47,6 @@ export class State {
    * Edits the scenario and reruns it. All edits of one drag are one step of undo.
    *
    * @param {() => void} edit
-   * @param {boolean} dragging
    * @param {string | null} key field that is dragged
    */
   change(edit, dragging = false, key = null) {

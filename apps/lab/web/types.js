@@ -98,9 +98,9 @@
  * Messages from the page to a worker, and its replies. A request has at least one reply; `last` marks the last one.
  * If a newer request replaces a request, the older request gets the reply `dropped`.
  *
- * @typedef {"a" | "b" | "check"} SideName
- * @typedef {{kind: "run", side: SideName, scenario: Scenario}} RunRequest
- * @typedef {{kind: "play", side: SideName, version: string, scenario: Scenario, from: number, to: number}} PlayRequest
+ * @typedef {"a" | "b"} SideName
+ * @typedef {{kind: "run", side: SideName | "check", scenario: Scenario}} RunRequest
+ * @typedef {{kind: "play", side: SideName, version: number, scenario: Scenario, from: number, to: number}} PlayRequest
  * @typedef {{kind: "parse", toml: string} | {kind: "traces", scenario: Scenario, files: {[name: string]: string}} |
  *   {kind: "line", mistake: string, toml: string} | {kind: "catalogue"}} SmallRequest answered without a run
  * @typedef {(RunRequest | PlayRequest | SmallRequest) & {id?: number}} Request

@@ -59,7 +59,6 @@ export function format(kind, value, digits = 3) {
  *
  * @param {"rate" | "time" | "size"} kind
  * @param {number} value
- * @returns {[string, number]}
  */
 export function unitFor(kind, value) {
   const units = KINDS[kind];

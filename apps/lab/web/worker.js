@@ -16,7 +16,7 @@ const ready = compiled();
 const engines = new Map();
 /** Newest requests, by kind and side. @type {Map<string, RunRequest | PlayRequest>} */
 const waiting = new Map();
-/** Version of the scenario in each engine for packet positions. @type {Map<string, string>} */
+/** Version of the scenario in each engine for packet positions. @type {Map<string, number>} */
 const versions = new Map();
 let busy = false;
 
@@ -144,7 +144,6 @@ async function work() {
 
 /**
  * @param {SmallRequest} request
- * @returns {Promise<Reply>}
  */
 async function small(request) {
   const engine = await engineFor("small");
