@@ -105,7 +105,11 @@ def judged(possible: Mapping[int, Mapping[str, Line]]) -> Iterator[str]:
 
 
 def show(table: Table, bar: Bar, workers: Workers, seeds: Sequence[int], gain: float | None) -> bool:
-    """Prints a table in Markdown, row by row. Returns True if `abs_log` met all attainable targets."""
+    """Prints a table in Markdown, row by row.
+
+    Returns:
+        True if `abs_log` met its targets in each row in which a fixed buffer can meet them.
+    """
     bar.print(f"\n{table.title}; {how(seeds)}\n")
     bar.print(
         f"| {table.key} | buffer by | packets | of best | use, % | loss, % | wait, ms |",

@@ -103,22 +103,22 @@ type Case<'a> = (String, Box<dyn FnMut() -> Result<Sample, Error> + 'a>);
 /// # Errors
 /// When a part fails, except for `kernel` and `buffer`. If one of these two parts fails, it is skipped. Both need root.
 /// The part `kernel` also needs the BPF program, which some builds do not include.
-pub fn run(effort: Effort, mut tell: impl FnMut(&str)) -> Result<Report, Error> {
+pub fn run(effort: Effort, mut report: impl FnMut(&str)) -> Result<Report, Error> {
     let mut machine = Machine::now();
     let (mut rows, mut skipped) = (Vec::new(), Vec::new());
-    tell("packets through the kernel");
+    report("packets through the kernel");
     match kernel::measure(effort) {
         Ok(measured) => rows.extend(measured),
         Err(error) => skipped.push(format!("kernel: {error}")),
     }
-    tell("buffers sized by abs");
+    report("buffers sized by abs");
     match buffer::measure(effort) {
         Ok(measured) => rows.extend(measured),
         Err(error) => skipped.push(format!("buffer: {error}")),
     }
-    tell("datagrams through the relay");
+    report("datagrams through the relay");
     rows.extend(relay::measure(effort)?);
-    tell("ends of intervals");
+    report("ends of intervals");
     rows.extend(intervals::measure(effort)?);
     machine.finish();
     Ok(Report { machine, skipped, rows })

@@ -70,7 +70,7 @@ class Server(ThreadingHTTPServer):
         self.page = page.resolve()
         self.stored = None if stored is None else json.dumps(read(stored)).encode()
         self.token = secrets.token_urlsafe(24)
-        self.asking = threading.Lock()
+        self.predicting = threading.Lock()
         try:
             super().__init__(("127.0.0.1", port), Handler)
         except (OSError, OverflowError) as error:
@@ -138,7 +138,7 @@ class Handler(BaseHTTPRequestHandler):
             self._refuse(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "a request is application/json")
         else:
             body = self.rfile.read(int(length))  # before the lock, so that a slow client does not block others
-            with self.server.asking:
+            with self.server.predicting:
                 status, answer = predict(body)
             self._send(status, "application/json", json.dumps(answer).encode())
 

@@ -55,8 +55,8 @@ def run(
         raise ScenarioError(f"{origin}: {error}" if origin else str(error)) from None
     recording = Recording(text, resolved, origin, out, simulation)
     try:
-        with _signals() as caught, _reporting(progress, resolved["name"]) as tell:
-            _advance(simulation, recording, capture, caught, tell)
+        with _signals() as caught, _reporting(progress, resolved["name"]) as report:
+            _advance(simulation, recording, capture, caught, report)
     except BaseException:
         recording.close("partial", None)
         raise
@@ -75,7 +75,7 @@ def _advance(
     recording: Recording,
     capture: Capture | None,
     caught: list[int],
-    tell: Callable[[float], None],
+    report: Callable[[float], None],
 ) -> None:
     recording.flush()
     flushed = time.monotonic()
@@ -86,7 +86,7 @@ def _advance(
         finally:
             if capture:
                 capture.append(simulation.captured())
-        tell(simulation.now / simulation.duration)
+        report(simulation.now / simulation.duration)
         if time.monotonic() - flushed > FLUSH_EVERY_S:
             recording.flush()
             if capture:

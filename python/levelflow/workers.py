@@ -36,10 +36,10 @@ class Workers:
     """
 
     def __init__(
-        self, count: int | None, tell: Callable[[float, float], None], work: Callable[[Scenario], float] | None = None
+        self, count: int | None, report: Callable[[float, float], None], work: Callable[[Scenario], float] | None = None
     ) -> None:
         self._pool = ThreadPoolExecutor(count)
-        self._tell = tell
+        self._report = report
         self._work = work or (lambda _scenario: 1.0)
         self._lock = threading.Lock()
         self._stopped = False  # an Event has a lock, which signal handlers cannot use
@@ -97,7 +97,7 @@ class Workers:
     def _run(self, scenario: Scenario, work: float) -> Result:
         before = 0.0
 
-        def tell(share: float) -> None:
+        def report(share: float) -> None:
             nonlocal before
             if self._stopped:
                 raise StoppedError
@@ -106,12 +106,12 @@ class Workers:
                 before = share
                 self._show()
 
-        result = scenario.run(progress=tell)
-        tell(1.0)
+        result = scenario.run(progress=report)
+        report(1.0)
         return result
 
     def _show(self) -> None:
-        self._tell(self._done, max(self._expected, self._asked))
+        self._report(self._done, max(self._expected, self._asked))
 
 
 class Bar:

@@ -19,7 +19,7 @@ cli = CliRunner()
 C = 1e6
 
 
-def ask(*arguments):
+def answer_of(*arguments):
     done = cli.invoke(app, ["theory", *arguments, "--json"])
     assert done.exit_code == 0, done.output
     return json.loads(done.stdout)
@@ -42,9 +42,9 @@ def test_the_example_in_the_help_of_a_command_runs(command, tmp_path, monkeypatc
 
 
 def test_the_parking_lot_of_the_dissertation_fills_up_as_its_flows_come():
-    assert rates(ask("maxmin", "parking-lot", "--at", "60 s")) == {"x1": 150, "x2": 150}
-    assert rates(ask("maxmin", "parking-lot", "--at", "100 s")) == {"x1": 100, "x2": 200, "x3": 100}
-    answer = ask("maxmin", "parking-lot")
+    assert rates(answer_of("maxmin", "parking-lot", "--at", "60 s")) == {"x1": 150, "x2": 150}
+    assert rates(answer_of("maxmin", "parking-lot", "--at", "100 s")) == {"x1": 100, "x2": 200, "x3": 100}
+    answer = answer_of("maxmin", "parking-lot")
     assert rates(answer) == {"x1": 90, "x2": 210, "x3": 110, "x4": 90}
     assert [row["bottlenecks"] for row in answer["flows"]] == [["C3->C4"], ["C1->C2"], ["C2->C3"], ["C3->C4"]]
     assert [row["load_bps"] for row in answer["links"]] == [300 * C, 200 * C, 180 * C]
@@ -57,17 +57,17 @@ def test_a_table_shows_what_the_json_holds():
 
 
 def test_tcp_shares_by_its_own_utility_and_others_by_the_one_that_is_asked_for():
-    assert rates(ask("num", "pair", "--set", "flow.first.rtt=80 ms")) == {"first": 10 / 3, "second": 20 / 3}
-    answer = ask("num", "two-flows", "--exponent", "0", "--set", "flow.x1.count=3")
+    assert rates(answer_of("num", "pair", "--set", "flow.first.rtt=80 ms")) == {"first": 10 / 3, "second": 20 / 3}
+    answer = answer_of("num", "two-flows", "--exponent", "0", "--set", "flow.x1.count=3")
     assert rates(answer) == {"x1": 2.5, "x2": 2.5}
     assert answer["links"][0]["price"] == pytest.approx(0.4)
-    paying = ask("num", "two-flows", "--exponent", "0", "--penalty", "2")
+    paying = answer_of("num", "two-flows", "--exponent", "0", "--penalty", "2")
     assert sum(row["rate_bps"] for row in paying["flows"]) == pytest.approx((10 + 2 / 2) * C)
     assert paying["residual"] < 1e-9
 
 
 def test_links_settle_in_order():
-    answer = ask("bottlenecks", "parking-lot")
+    answer = answer_of("bottlenecks", "parking-lot")
     assert answer["order"] == [["C3->C4"], ["C1->C2", "C2->C3"]]
     assert answer["disturbs"] == [["x1", "x2"], ["x1", "x3"]]
 
@@ -93,16 +93,16 @@ def test_an_unanswerable_question_gets_one_line(levelflow, tmp_path, arguments, 
 
 def test_a_matrix_of_a_list_and_of_files_is_the_same(tmp_path):
     files = {"a.csv": "0.5,0.7\n-0.7,-0.5\n", "a.txt": "0.5 0.7\n\n-0.7 -0.5", "a.json": "[[0.5, 0.7], [-0.7, -0.5]]"}
-    answers = [ask("stability", "[[0.5, 0.7], [-0.7, -0.5]]", "--delays", "2,1")]
+    answers = [answer_of("stability", "[[0.5, 0.7], [-0.7, -0.5]]", "--delays", "2,1")]
     for name, text in files.items():
         (tmp_path / name).write_text(text)
-        answers.append(ask("stability", str(tmp_path / name), "--delays", "2, 1"))
+        answers.append(answer_of("stability", str(tmp_path / name), "--delays", "2, 1"))
     assert all(answer == answers[0] for answer in answers)
 
 
 def test_delays_that_break_a_system_come_with_a_root_outside_the_circle():
     matrix = [[0.5, 0.7], [-0.7, -0.5]]
-    answer = ask("stability", str(matrix), "--delays", "1,1")
+    answer = answer_of("stability", str(matrix), "--delays", "1,1")
     assert answer["rho"] < 1
     assert answer["delays"]["stable"]
     broken = answer["all_delays"]
@@ -118,7 +118,7 @@ def test_delays_that_break_a_system_come_with_a_root_outside_the_circle():
 
 def test_weights_of_the_scaled_norm_prove_stability_under_all_delays():
     matrix = np.array([[0.5, 4.0], [-0.01, 0.5]])
-    answer = ask("stability", str(matrix.tolist()), "--delays", "[[1, 2], [3, 4]]")
+    answer = answer_of("stability", str(matrix.tolist()), "--delays", "[[1, 2], [3, 4]]")
     weights = np.array(answer["scaled_norm"]["weights"])
     norm = np.linalg.norm(matrix * weights[:, None] / weights, 2)
     assert norm == pytest.approx(answer["scaled_norm"]["upper"])
@@ -140,7 +140,7 @@ def test_every_line_about_stability_can_be_printed():
 
 
 def test_only_the_scaled_norm_is_safe_and_sharp_on_random_matrices():
-    answer = ask("norms", "--count", "500", "--seed", "3")
+    answer = answer_of("norms", "--count", "500", "--seed", "3")
     assert answer["stable"] + answer["unstable"] == answer["kept"] < answer["drawn"] == 500
     assert all(row["unstable_below_1"] == 0 for row in answer["norms"].values())
     assert answer["norms"]["||A||_s"]["stable_from_1"] == 0 < answer["norms"]["||A||_2"]["stable_from_1"]
@@ -171,34 +171,36 @@ def test_the_boundary_of_maxnet_is_where_its_loop_changes(ratio, averaged):
 
 
 def test_averaging_prices_over_a_round_trip_upsets_a_loop_that_is_stable_without():
-    plain, averaged = (ask("nyquist", "maxnet", "--eta", "1", "--rtt", "1 s", *more) for more in ([], ["--averaged"]))
+    plain, averaged = (
+        answer_of("nyquist", "maxnet", "--eta", "1", "--rtt", "1 s", *more) for more in ([], ["--averaged"])
+    )
     assert (plain["stable"], plain["encirclements"]) == (True, 0)
     assert (averaged["stable"], averaged["encirclements"]) == (False, 2)
     assert averaged["roots"][0]["re"] > 0 > plain["roots"][0]["re"]
 
 
 def test_a_user_defined_fraction_has_its_closed_form_margins():
-    answer = ask("nyquist", "--num", "1.5", "--den", "1,0", "--delay", "1")
+    answer = answer_of("nyquist", "--num", "1.5", "--den", "1,0", "--delay", "1")
     assert answer["gain_margin"] == pytest.approx(math.pi / 3)
     assert answer["phase_margin_degrees"] == pytest.approx(math.degrees(math.pi / 2 - 1.5))
     assert answer["delay_margin_s"] == pytest.approx((math.pi / 2 - 1.5) / 1.5)
-    assert ask("nyquist", "--num", "1", "--den", "1,0,1")["encirclements"] is None
-    several = ask("nyquist", "maxnet", "--rtt", "30 ms, 180 ms")
+    assert answer_of("nyquist", "--num", "1", "--den", "1,0,1")["encirclements"] is None
+    several = answer_of("nyquist", "maxnet", "--rtt", "30 ms, 180 ms")
     assert several["stable"]
 
 
 def test_the_floor_of_the_queue_stabilises_linearly_unstable_loops():
-    answer = ask("phase", "rcp", "--duration", "400")
+    answer = answer_of("phase", "rcp", "--duration", "400")
     assert (answer["linear"], answer["settles"]) == ("unstable", True)
-    assert not ask("phase", "rcp", "--alpha", "1.4", "--beta", "0.8", "--duration", "400")["settles"]
-    tried = ask("region", "rcp", "--fluid", "4")["fluid"]
+    assert not answer_of("phase", "rcp", "--alpha", "1.4", "--beta", "0.8", "--duration", "400")["settles"]
+    tried = answer_of("region", "rcp", "--fluid", "4")["fluid"]
     assert tried["alpha"] == [0.5, 1.0, 1.5, 2.0]
     assert tried["settles"][0] == [True, True, False, False]
 
 
 def test_two_flows_become_equal():
     for law, load in (("emkc", 108), ("jetmax", 100)):
-        for start in ask("phase", law)["starts"]:
+        for start in answer_of("phase", law)["starts"]:
             assert start["end"] == pytest.approx([load / 2, load / 2], rel=0.01)
 
 

@@ -15,7 +15,7 @@ pytestmark = pytest.mark.real_time
 
 PACKET = 1000 * 8  # bit
 CAPACITY = {"R1->R2": 20e6, "R2->R3": 12e6}  # bit/s
-#: Additional queueing delay on a machine with other load, s.
+#: Queueing delay beyond the expected delay that the test allows, because other programs may stall the machine, s.
 STALLS = 0.02
 SETTLED = 5.0  # s
 #: Target utilisation. The remaining capacity drains the backlog after a stall of the machine.

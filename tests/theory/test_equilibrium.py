@@ -180,7 +180,7 @@ def test_the_rest_point_of_a_scenario_is_proven(law):
 
 
 @pytest.mark.parametrize(
-    "ask",
+    "call",
     [
         lambda: rcp.equilibrium([[0]], [0.0]),
         lambda: rcp.equilibrium([[0]], [1.0], counts=0),
@@ -197,9 +197,9 @@ def test_the_rest_point_of_a_scenario_is_proven(law):
         lambda: jetmax.equilibrium([[0]], [1.0], survival=0),
     ],
 )
-def test_equilibria_of_invalid_input_are_rejected(ask):
+def test_equilibria_of_invalid_input_are_rejected(call):
     with pytest.raises(TheoryError) as refused:
-        ask()
+        call()
     assert "\n" not in str(refused.value)
     assert "needs" in str(refused.value) or "limits" in str(refused.value)
 

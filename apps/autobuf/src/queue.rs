@@ -135,7 +135,7 @@ fn inside(device: &mut Device, found: Found) -> Result<Found, Error> {
 fn mtu(device: &mut Device) -> Option<u32> {
     let mut message = LinkMessage::default();
     message.header.index = device.index;
-    let Ok(Some(RouteNetlinkMessage::NewLink(link))) = device.ask(RouteNetlinkMessage::GetLink(message)) else {
+    let Ok(Some(RouteNetlinkMessage::NewLink(link))) = device.request(RouteNetlinkMessage::GetLink(message)) else {
         return None;
     };
     link.attributes.iter().find_map(|attribute| match attribute {

@@ -10,7 +10,7 @@ import { nodes } from "./scenario.js";
  * Line of one direction of a link: its ends, the unit vector of the direction, and the unit vector to the left.
  *
  * @typedef {{x1: number, y1: number, x2: number, y2: number, ux: number, uy: number, nx: number, ny: number}} Line
- * @typedef {[number, string[]]} Column depth and nodes of a column
+ * @typedef {[number, string[]]} Column - depth, which is the distance from the left, and the nodes at this depth
  * @typedef {{flow: Flow, i: number, sends: boolean, ux: number, uy: number}} Host
  * @typedef {{scenario: Scenario, layout: Layout, selected: Selected, picked: string | undefined, dark: boolean,
  *   paths: (string[] | null)[]}} View

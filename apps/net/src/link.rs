@@ -74,8 +74,9 @@ pub struct Link {
     /// Interval at which packets arrive in batches at the far end, as with a radio or a DOCSIS modem
     #[arg(long, value_name = "TIME", value_parser = setting("slot"))]
     slot: Option<Setting>,
-    /// Probability of loss on the wire, as in "1 %", or bursty loss by the Gilbert-Elliott model, "gemodel P R [BAD
-    /// [GOOD]]": probabilities of entering the bad state, of leaving it, and of loss in each state
+    /// Loss on the wire: a probability, as in "1 %", or "gemodel P R [BAD [GOOD]]" for bursty loss (Gilbert-Elliott
+    /// model). P and R are the probabilities of entering and of leaving the bad state. BAD and GOOD are the
+    /// probabilities of loss in these states, 1 and 0 by default
     #[arg(long, value_name = "LOSS", value_parser = setting("loss"))]
     loss: Option<Setting>,
     /// Line rate from DEV2 to DEV1 [default: that of --rate]

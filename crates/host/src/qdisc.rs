@@ -99,7 +99,7 @@ impl Device {
     pub fn queue(&mut self) -> io::Result<Queue> {
         let mut message = TcMessage::with_index(self.index.cast_signed());
         message.header.parent = TcHandle::ROOT;
-        let answer = self.ask(RouteNetlinkMessage::GetQueueDiscipline(message))?;
+        let answer = self.request(RouteNetlinkMessage::GetQueueDiscipline(message))?;
         Ok(match answer {
             Some(RouteNetlinkMessage::NewQueueDiscipline(found)) => read(&found.attributes),
             _ => Queue {
@@ -114,7 +114,7 @@ impl Device {
     pub fn presence(&mut self) -> Presence {
         let mut message = LinkMessage::default();
         message.header.index = self.index;
-        match self.ask(RouteNetlinkMessage::GetLink(message)) {
+        match self.request(RouteNetlinkMessage::GetLink(message)) {
             Ok(Some(RouteNetlinkMessage::NewLink(link))) => {
                 let running = LinkFlags::Up | LinkFlags::LowerUp;
                 if link.header.flags.contains(running) {
@@ -156,7 +156,7 @@ impl Device {
     ///
     /// # Errors
     /// When the kernel rejects the request, or the device is gone.
-    pub fn ask(&mut self, question: RouteNetlinkMessage) -> io::Result<Option<RouteNetlinkMessage>> {
+    pub fn request(&mut self, question: RouteNetlinkMessage) -> io::Result<Option<RouteNetlinkMessage>> {
         // Without the echo flag, the kernel would send the requested queue to other listeners only.
         let mut answers = self.exchange(question, NLM_F_REQUEST | NLM_F_ACK | NLM_F_ECHO)?;
         Ok(answers.pop())
@@ -166,7 +166,7 @@ impl Device {
     ///
     /// # Errors
     /// When the kernel rejects the request.
-    pub fn ask_all(&mut self, question: RouteNetlinkMessage) -> io::Result<Vec<RouteNetlinkMessage>> {
+    pub fn dump(&mut self, question: RouteNetlinkMessage) -> io::Result<Vec<RouteNetlinkMessage>> {
         self.exchange(question, NLM_F_REQUEST | NLM_F_DUMP)
     }
 

@@ -156,7 +156,7 @@ impl Device {
     fn get(&mut self, which: impl FnOnce(&mut TcMessage)) -> io::Result<Option<Found>> {
         let mut message = TcMessage::with_index(self.index.cast_signed());
         which(&mut message);
-        Ok(match self.ask(RouteNetlinkMessage::GetQueueDiscipline(message))? {
+        Ok(match self.request(RouteNetlinkMessage::GetQueueDiscipline(message))? {
             Some(RouteNetlinkMessage::NewQueueDiscipline(message)) => Some(found(&message)),
             _ => None,
         })
@@ -168,7 +168,7 @@ impl Device {
     /// When the kernel does not reply.
     pub fn queues(&mut self) -> io::Result<Vec<Found>> {
         let index = self.index.cast_signed();
-        let all = self.ask_all(RouteNetlinkMessage::GetQueueDiscipline(TcMessage::with_index(index)))?;
+        let all = self.dump(RouteNetlinkMessage::GetQueueDiscipline(TcMessage::with_index(index)))?;
         let ours = all.iter().filter_map(|answer| match answer {
             RouteNetlinkMessage::NewQueueDiscipline(message) if message.header.index == index => Some(found(message)),
             _ => None,
@@ -183,7 +183,7 @@ impl Device {
     pub fn share_of(&mut self, class: Handle) -> io::Result<Option<Share>> {
         let mut message = TcMessage::with_index(self.index.cast_signed());
         message.header.handle = class.into();
-        Ok(match self.ask(RouteNetlinkMessage::GetTrafficClass(message))? {
+        Ok(match self.request(RouteNetlinkMessage::GetTrafficClass(message))? {
             Some(RouteNetlinkMessage::NewTrafficClass(message)) => share(&found(&message)),
             _ => None,
         })
@@ -195,7 +195,8 @@ impl Device {
     /// When the process lacks privileges (`EPERM`), or when the queue or the device is gone.
     pub fn change(&mut self, handle: Handle, kind: &str, options: Vec<u8>) -> io::Result<()> {
         let message = change(self.index, handle, kind, options);
-        self.ask(RouteNetlinkMessage::NewQueueDiscipline(message)).map(|_| ())
+        self.request(RouteNetlinkMessage::NewQueueDiscipline(message))
+            .map(|_| ())
     }
 }
 

@@ -26,7 +26,7 @@ pub fn overhead(peer: &SocketAddr) -> usize {
 ///
 /// # Errors
 /// When the system rejects the option.
-pub fn ask_for_marks(socket: &UdpSocket, scalable: bool) -> Result<(), Error> {
+pub fn enable_marks(socket: &UdpSocket, scalable: bool) -> Result<(), Error> {
     let field = if scalable { 0b01 } else { 0b10 };
     let options = SockRef::from(socket);
     let asked = match socket.local_addr() {

@@ -17,7 +17,7 @@ use super::flows::{Flow, Plan};
 use levelflow_host::batch::{Batch, MAX_BATCH, MAX_BATCHES_PER_TURN};
 use levelflow_host::clock::{Clock, ready, stamp};
 use levelflow_host::stop::Stop;
-use levelflow_host::udp::{ask_for_marks, overhead, udp};
+use levelflow_host::udp::{enable_marks, overhead, udp};
 use levelflow_host::{Error, sys};
 
 /// Maximum duration of one wait.
@@ -118,7 +118,7 @@ impl<'a> SendRun<'a> {
             .map_err(|e| Error::failed(format!("cannot reach {to}: {e}")))?;
         let transport = Any::transport(&send.plan.params);
         if transport.ecn {
-            ask_for_marks(&socket, transport.scalable)?;
+            enable_marks(&socket, transport.scalable)?;
         }
         let starts: Box<dyn Iterator<Item = Time>> = Box::new(send.plan.starts());
         Ok(Self {

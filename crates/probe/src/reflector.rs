@@ -89,15 +89,15 @@ impl Reflector {
         answer: &mut [u8; CONTROL_BYTES],
     ) -> Option<usize> {
         self.handle_timeout(now);
-        let said = self.hear(now, from, wire);
-        if said.is_none() && !matches!(Message::decode(wire), Some(Message::Load { .. } | Message::Pull { .. })) {
+        let reply = self.reply(now, from, wire);
+        if reply.is_none() && !matches!(Message::decode(wire), Some(Message::Load { .. } | Message::Pull { .. })) {
             self.garbage += 1;
         }
-        said?.encode(answer);
+        reply?.encode(answer);
         Some(CONTROL_BYTES)
     }
 
-    fn hear(&mut self, now: Time, from: SocketAddr, wire: &[u8]) -> Option<Message> {
+    fn reply(&mut self, now: Time, from: SocketAddr, wire: &[u8]) -> Option<Message> {
         let ns = now.as_ps() / 1000;
         match Message::decode(wire)? {
             Message::Hello { id } if self.serves_other(from.ip(), id) => Some(Message::Busy { id }),

@@ -243,14 +243,14 @@ fn a_missing_and_a_busy_reflector_are_distinguished() {
         world.reflector.handle_input(world.now, other, &wire, &mut answer);
         Message::decode(&answer)
     };
-    let Some(Message::Welcome { token, .. }) = ask(&mut world, Message::Hello { id: 1 }) else {
+    let Some(Message::Welcome { token, .. }) = request(&mut world, Message::Hello { id: 1 }) else {
         panic!("no welcome");
     };
     let ping = Message::Ping { id: 1, token, seq: 0 };
-    ask(&mut world, ping);
+    request(&mut world, ping);
     while world.probe.outcome().is_none() {
         world.step();
-        ask(&mut world, ping);
+        request(&mut world, ping);
     }
     assert_eq!(world.probe.outcome(), Some(Err(Failure::Busy)));
     // The other client sends no more packets. Its session therefore ends, and the next client is served.

@@ -31,7 +31,7 @@ pub trait DataPath {
     ///
     /// # Errors
     /// When the kernel rejects the words.
-    fn tell(&mut self, words: &Words) -> Result<(), Error>;
+    fn load_words(&mut self, words: &Words) -> Result<(), Error>;
 
     /// Sets words within a control interval. Only the backlog may differ from the previous words.
     ///
@@ -96,7 +96,7 @@ impl<D: DataPath> Attached<D> {
             capacity: Capacity::Given,
         };
         attached.watches = attached.words(Bytes::ZERO) != attached.words(Bytes::new(1));
-        attached.tell()?;
+        attached.load_words()?;
         Ok(attached)
     }
 
@@ -178,7 +178,7 @@ impl<D: DataPath> Attached<D> {
         self.port.close(now, backlog(&queue));
         self.peak = self.peak.max(queue.backlog);
         self.queue = queue;
-        self.tell()?;
+        self.load_words()?;
         Ok(Interval {
             length,
             arrived: Bytes::new(traffic.bytes),
@@ -194,9 +194,9 @@ impl<D: DataPath> Attached<D> {
         }
     }
 
-    fn tell(&mut self) -> Result<(), Error> {
+    fn load_words(&mut self) -> Result<(), Error> {
         let words = self.words(Bytes::new(self.queue.backlog));
-        self.path.tell(&words)
+        self.path.load_words(&words)
     }
 
     /// Reads the queue within a control interval. Passes the backlog to the data path if the law uses it for each

@@ -161,7 +161,7 @@ impl Relay {
                         return Ok(());
                     }
                     LISTENER => self.receive_from_clients(&mut from_clients),
-                    client => self.hear_server(client as u32, &mut from_server),
+                    client => self.receive_from_server(client as u32, &mut from_server),
                 }
             }
         }
@@ -207,7 +207,7 @@ impl Relay {
     }
 
     /// Receives datagrams from the server to a client.
-    fn hear_server(&mut self, number: u32, batch: &mut Batch) {
+    fn receive_from_server(&mut self, number: u32, batch: &mut Batch) {
         let now = self.clock.now();
         let Self { clients, backward, .. } = self;
         clients.mark_active(now, number);

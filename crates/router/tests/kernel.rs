@@ -322,7 +322,7 @@ fn no_packet_is_counted_twice_or_not_at_all_while_intervals_end() {
             let (counted, traffic) = program.collect().unwrap();
             law += counted[0];
             people += traffic.bytes;
-            program.tell(&words).unwrap();
+            program.load_words(&words).unwrap();
             (law, people)
         };
         std::thread::scope(|scope| {

@@ -20,7 +20,7 @@ use super::token_buckets::TokenBucket;
 use super::veth::{End, veth};
 use levelflow_host::Error;
 use levelflow_host::qdisc;
-use levelflow_host::udp::{ask_for_marks, udp};
+use levelflow_host::udp::{enable_marks, udp};
 use levelflow_link::Device;
 use levelflow_router::device::gone;
 use levelflow_router::kernel::Program;
@@ -144,7 +144,7 @@ impl Lab {
             let socket = udp((source, 0).into())?;
             socket.connect((destination, PORT)).map_err(Error::failed)?;
             if transport.ecn {
-                ask_for_marks(&socket, transport.scalable)?;
+                enable_marks(&socket, transport.scalable)?;
             }
             Ok::<_, Error>(socket)
         })?;

@@ -77,7 +77,7 @@ pub fn run(
     scale: f64,
     out: &Path,
     stop: &Stop,
-    mut tell: impl FnMut(f64),
+    mut report: impl FnMut(f64),
 ) -> Result<Outcome, Error> {
     let network = &chosen.resolved.network;
     let samples = Samples::new(network.sample, Time::ZERO + network.duration);
@@ -96,7 +96,7 @@ pub fn run(
         end: network.duration.as_secs_f64(),
         patience: WORKER_TIMEOUT + span(network.sample),
     };
-    let finished = watch.follow(&parts, &workers, &mut recording, stop, &mut tell);
+    let finished = watch.follow(&parts, &workers, &mut recording, stop, &mut report);
     let stopped = stop.within(Span::ZERO);
     let longest = plan.flows.iter().map(|f| span(f.rtt)).max().unwrap_or_default();
     let drain = (longest + Span::from_millis(200)).min(LONGEST_DRAIN);
@@ -146,7 +146,7 @@ impl Watch {
         workers: &Workers,
         recording: &mut Recording,
         stop: &Stop,
-        tell: &mut impl FnMut(f64),
+        report: &mut impl FnMut(f64),
     ) -> Result<bool, Error> {
         let (mut last_sample, mut flushed) = (Instant::now(), Instant::now());
         while self.until < self.end {
@@ -158,7 +158,7 @@ impl Watch {
                     last_sample = Instant::now();
                     if let Some(t) = self.collector.add(number, part, &mut self.recorder) {
                         self.until = t;
-                        tell(t);
+                        report(t);
                         recording.append(&mut self.recorder);
                     }
                 }

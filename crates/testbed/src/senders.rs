@@ -50,7 +50,7 @@ pub struct SenderEntry {
     pub seed: u64,
     /// Name of the flow entry.
     pub name: String,
-    /// One-way delay from receiver to sender, as in the base round-trip time.
+    /// One-way delay from receiver to sender: the base round-trip time minus the delay to the receiver.
     pub back: Duration,
     /// Path of the flows.
     pub route: RouteSpec,

@@ -1,14 +1,16 @@
-//! ACK-starvation backoff. Without ACKs, a sender slows down under any law.
+//! ACK-starvation backoff. Without ACKs, a sender slows down under almost any law.
 //!
 //! Some laws keep their rate until an ACK changes it. Such a law would never slow down on a path that delivers nothing.
 //! Backoff begins after [`MIN_STARVATION`] without ACKs, or after [`ROUND_TRIPS`] round-trip times if that is longer.
 //! The inter-packet time then doubles with each further second, up to [`MAX_GAP`]. It is never shorter than the
-//! inter-packet time of the law. The first ACK ends the backoff. Idle time before a packet does not count.
+//! inter-packet time of the law. The first ACK ends the backoff. The time without ACKs starts when the sender sends
+//! the first packet after the latest ACK.
 //!
-//! Laws with their own timer back off by themselves. Laws without ACKs and laws with a constant rate never back off.
+//! Three kinds of laws are excluded: laws with their own timer, laws whose receivers send no ACKs, and laws with a
+//! constant rate.
 //!
-//! The simulator runs the same code. There, too, a flow slows down until its first ACK arrives if its round-trip time
-//! exceeds [`FIRST_PATIENCE`].
+//! Before the first ACK, the round-trip time is unknown, and backoff begins after [`FIRST_PATIENCE`]. On a path with a
+//! longer round-trip time, a flow therefore slows down until its first ACK arrives, in the simulator, too.
 
 use levelflow_units::{Duration, Time};
 

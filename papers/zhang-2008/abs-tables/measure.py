@@ -1,4 +1,7 @@
-"""Measures tables II and III, whose values the text lacks: buffer rules by number of flows and by capacity."""
+"""Runs the simulations of tables II and III: buffer rules by number of flows (II) and by capacity (III).
+
+The text of the paper that we read lacks the values of these tables.
+"""
 
 from levelflow.buffers.candidates import BDP, BEST, BSCL, OURS, PRINTED, STANFORD, with_buffer
 from levelflow.measure import series, utilisation
@@ -49,7 +52,7 @@ def means(table, name, keys, what):
 
 
 def remark(table, name, keys, what="buffer", unit="packets", scale=1.0):
-    """Describes the mean results of one buffer rule or algorithm in some rows."""
+    """Returns a text with the mean results of one buffer rule or algorithm in the table rows `keys`."""
     values = (f"{scale * value:.3g}" for value in means(table, name, keys, what))
     return f"{name}: {', '.join(values)} {unit}"
 

@@ -78,7 +78,7 @@ def buffers(
     _show(asked, rows, found, complete)
     if out is not None:
         from levelflow.buffers.picture import picture
-        from levelflow.cli.theory.asking import save
+        from levelflow.cli.theory.shared import save
 
         save(picture(asked, rows), out)
     if not complete:

@@ -81,7 +81,7 @@ def draw_expected(
         _mark(axes, lines, (min(lines + band), max(lines + band)), window, along, solid=stated.basis == "text")
     first = shift + scale * max(ranges[0])
     unit = unit_named(stated.metric) if shift or along == "x" else Unit("", scale)
-    _say(axes, f"{check}: {expected(stated, unit)}", first, windows[0], along)
+    _annotate(axes, f"{check}: {expected(stated, unit)}", first, windows[0], along)
 
 
 def _mark(
@@ -103,7 +103,7 @@ def _mark(
         (axes.vlines if upright else axes.hlines)(lines, *window, **style)
 
 
-def _say(axes: Any, text: str, place: float, window: Window | None, along: str) -> None:
+def _annotate(axes: Any, text: str, place: float, window: Window | None, along: str) -> None:
     """Writes a label at the start of a line; right-aligned at its end if the line starts beyond `LATE`."""
     upright = along == "x"
     across = axes.get_xaxis_transform() if upright else axes.get_yaxis_transform()

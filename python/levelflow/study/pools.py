@@ -31,7 +31,7 @@ Outcome = list[Row] | Failed
 CONNECT_TIMEOUT_S = 20
 #: Limit on the number of worker processes that start in advance.
 MAX_EARLY_PROCESSES = 8
-#: Program of a worker process. It imports this package from the same path, and rarely collects garbage.
+#: Program of a worker process. It imports this package from the path of this process, and rarely collects garbage.
 SERVE = (
     f"import gc, sys; gc.set_threshold(100_000); sys.path.insert(0, {str(PACKAGE.parent)!r}); "
     "from levelflow.study.pools import serve; serve()"

@@ -124,7 +124,7 @@ def test_equal_prices_select_the_first_link_even_without_arrivals():
 
 
 @pytest.mark.parametrize(
-    ("error", "line", "ask"),
+    ("error", "line", "call"),
     [
         (AssignmentError, r"prices of shape \(1, 2\)", lambda: by_price([[0], [1]], [[1, 2]])),
         (AssignmentError, r"prices of shape \(\)", lambda: by_price([[0]], 1.0)),
@@ -137,7 +137,7 @@ def test_equal_prices_select_the_first_link_even_without_arrivals():
         (ParameterError, "alpha over beta", lambda: mkc_network.rest(assign([[0]], [0]), [1.0], 0.0)),
     ],
 )
-def test_undefined_results_are_rejected(error, line, ask):
+def test_undefined_results_are_rejected(error, line, call):
     with pytest.raises(error, match=line) as refused:
-        ask()
+        call()
     assert "\n" not in str(refused.value)

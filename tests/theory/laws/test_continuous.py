@@ -99,7 +99,7 @@ def test_xcp_is_stable_below_its_limit(alpha, delay):
 
 
 @pytest.mark.parametrize(
-    "ask",
+    "call",
     [
         lambda: vinnicombe.Parameters(a=0.0),
         lambda: vinnicombe.Parameters(n=2.0, m=1.0),
@@ -114,7 +114,7 @@ def test_xcp_is_stable_below_its_limit(alpha, delay):
         lambda: xcp.balanced(-0.1),
     ],
 )
-def test_invalid_parameters_are_rejected(ask):
+def test_invalid_parameters_are_rejected(call):
     with pytest.raises(ParameterError, match="needs") as caught:
-        ask()
+        call()
     assert "\n" not in str(caught.value)

@@ -216,7 +216,7 @@ def test_aimd_is_faster_by_the_factor_of_corollary_6():
 
 
 @pytest.mark.parametrize(
-    ("line", "ask"),
+    ("line", "call"),
     [
         (
             r"flow 1: bottleneck 1 is not allowed",
@@ -241,9 +241,9 @@ def test_aimd_is_faster_by_the_factor_of_corollary_6():
         (r"not that fair after 10 steps", lambda: steps_to_fairness(lambda x: x, [1.0, 2.0], 0.1, most=10)),
     ],
 )
-def test_questions_without_an_answer_are_rejected(line, ask):
+def test_questions_without_an_answer_are_rejected(line, call):
     with pytest.raises(ParameterError, match=line) as refused:
-        ask()
+        call()
     assert "\n" not in str(refused.value)
 
 

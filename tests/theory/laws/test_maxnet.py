@@ -195,7 +195,7 @@ def test_parameters_out_of_range_are_refused(options):
 
 
 def test_numbers_that_make_no_sense_are_refused():
-    for ask in (
+    for call in (
         lambda: maxnet.price_of(0.0),
         lambda: maxnet.floor([1e6, -1.0]),
         lambda: maxnet.steepest(1.0, 0.0),
@@ -211,7 +211,7 @@ def test_numbers_that_make_no_sense_are_refused():
         lambda: run(Network([[0]], [1e6], [0.1]), 1.0, step=0.01, start=Start(prices=[1.0, 2.0])),
     ):
         with pytest.raises(ParameterError):
-            ask()
+            call()
     with pytest.raises(CapacityError):
         maxnet.fixed_point([[0]], [0.0])
     with pytest.raises(CapacityError):

@@ -261,7 +261,7 @@ def test_networks_on_either_side_of_the_boundary_behave_so():
 
 
 @pytest.mark.parametrize(
-    "ask",
+    "call",
     [
         lambda: Compensator(0.0, 1.0),
         lambda: Compensator(0.1, np.nan),
@@ -280,9 +280,9 @@ def test_networks_on_either_side_of_the_boundary_behave_so():
         lambda: network_roots(maxnet.fixed_point([[0]], [1e6]), [1.0, 1.0], maxnet.PAPER),
     ],
 )
-def test_bad_questions_get_a_typed_exception(ask):
+def test_bad_questions_get_a_typed_exception(call):
     with pytest.raises(ParameterError):
-        ask()
+        call()
 
 
 def test_delays_whose_frequencies_have_no_numbers_are_refused():

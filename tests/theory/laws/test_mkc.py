@@ -21,8 +21,8 @@ def routes_of(rng, flows, links):
 
 
 def roots(matrix, delays):
-    """Returns the absolute values of the roots of det(A - diag(z^D)). They are eigenvalues of the system whose state
-    includes past states.
+    """Returns the absolute values of the roots of det(A - diag(z^D)). The roots are the eigenvalues of the
+    system whose state includes past states.
     """
     starts = np.concatenate(([0], np.cumsum(delays)))
     whole = np.eye(starts[-1], k=-1)
@@ -193,7 +193,7 @@ def test_states_of_links_are_recorded():
 
 
 @pytest.mark.parametrize(
-    ("error", "line", "ask"),
+    ("error", "line", "call"),
     [
         (ParameterError, r"delay 0.0 is not allowed; needs a finite number >= 1", lambda: paths([[0]], 1, 0)),
         (ParameterError, r"delay 0: 1.5 is not allowed; needs a whole number >= 1", lambda: paths([[0]], 1, 1.5)),
@@ -225,7 +225,7 @@ def test_states_of_links_are_recorded():
         (CapacityError, r"link 0: capacity nan", lambda: kelly.fixed_point([[0]], [np.nan], 1.0)),
     ],
 )
-def test_questions_without_an_answer_are_rejected(error, line, ask):
+def test_questions_without_an_answer_are_rejected(error, line, call):
     with pytest.raises(error, match=line) as refused:
-        ask()
+        call()
     assert "\n" not in str(refused.value)

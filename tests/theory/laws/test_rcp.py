@@ -113,7 +113,7 @@ def test_small_gains_settle_and_large_ones_do_not():
 
 
 @pytest.mark.parametrize(
-    "ask",
+    "call",
     [
         lambda: rcp.loop(0.0, 1.0),
         lambda: rcp.loop(1.0, np.nan),
@@ -126,9 +126,9 @@ def test_small_gains_settle_and_large_ones_do_not():
         lambda: rcp.fluid((0.1, 0.1), (1e6, -1.0), rcp.Link()),
     ],
 )
-def test_invalid_parameters_are_rejected(ask):
+def test_invalid_parameters_are_rejected(call):
     with pytest.raises(ParameterError, match="needs") as caught:
-        ask()
+        call()
     assert "\n" not in str(caught.value)
 
 

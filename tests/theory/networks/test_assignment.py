@@ -144,7 +144,7 @@ def test_a_picture_has_a_box_for_each_link_and_arrows_of_two_colours(assignment)
 
 
 @pytest.mark.parametrize(
-    ("line", "ask"),
+    ("line", "call"),
     [
         ("flow 1: link 0 is not on its route", lambda: assign([[0], [1]], [0, 0])),
         ("flow 0: link 5 is not on its route", lambda: assign([[0]], [5])),
@@ -161,9 +161,9 @@ def test_a_picture_has_a_box_for_each_link_and_arrows_of_two_colours(assignment)
         ("needs 1 to 2", lambda: random_routes(np.random.default_rng(1), 2, 2, 1, 3)),
     ],
 )
-def test_invalid_assignments_are_rejected(line, ask):
+def test_invalid_assignments_are_rejected(line, call):
     with pytest.raises((AssignmentError, ParameterError), match=line) as refused:
-        ask()
+        call()
     assert "\n" not in str(refused.value)
 
 

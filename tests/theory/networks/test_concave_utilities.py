@@ -164,7 +164,7 @@ def test_links_of_satisfied_users_have_price_zero():
 
 
 @pytest.mark.parametrize(
-    ("error", "line", "ask"),
+    ("error", "line", "call"),
     [
         (
             UtilityError,
@@ -194,7 +194,7 @@ def test_links_of_satisfied_users_have_price_zero():
         (UtilityError, r"needs terms by flows", lambda: optimum([[0]], [1], weights=[[1], [1]], exponents=[0, 1])),
     ],
 )
-def test_invalid_utilities_are_rejected(error, line, ask):
+def test_invalid_utilities_are_rejected(error, line, call):
     with pytest.raises(error, match=line) as refused:
-        ask()
+        call()
     assert "\n" not in str(refused.value)

@@ -15,7 +15,7 @@ from levelflow.theory.pictures.fluid import MOST_LINES, Packets, rates_and_queue
 CLI = CliRunner()
 
 
-def ask(*arguments):
+def answer_of(*arguments):
     done = CLI.invoke(app, ["theory", "fluid", *arguments, "--json"])
     assert done.exit_code == 0, done.output
     return json.loads(done.stdout)
@@ -47,7 +47,7 @@ def test_the_command_compares_means_with_those_of_packets(tmp_path):
     result = tmp_path / "result"
     arguments = ["two-flows", "--set", "duration=20 s"]
     assert CLI.invoke(app, ["run", *arguments, "--out", str(result), "--no-plots"]).exit_code == 0
-    answer = ask(*arguments, "--beside", str(result), "--step", "10 ms", "--out", str(tmp_path / "beside.png"))
+    answer = answer_of(*arguments, "--beside", str(result), "--step", "10 ms", "--out", str(tmp_path / "beside.png"))
     assert matplotlib.image.imread(tmp_path / "beside.png")[..., :3].std() > 0
     for flow in answer["flows"]:
         assert flow["throughput_bps"] == pytest.approx(flow["packets_throughput_bps"], rel=0.03)
@@ -57,7 +57,7 @@ def test_the_command_compares_means_with_those_of_packets(tmp_path):
 
 
 def test_a_count_of_flows_is_one_row_with_their_sum():
-    answer = ask("pair", "--set", "flow.second.count=3", "--until", "30 s", "--step", "4 ms")
+    answer = answer_of("pair", "--set", "flow.second.count=3", "--until", "30 s", "--step", "4 ms")
     assert [(flow["name"], flow["flows"]) for flow in answer["flows"]] == [("first", 1), ("second", 3)]
     assert sum(flow["throughput_bps"] for flow in answer["flows"]) == pytest.approx(10e6, rel=0.02)
 

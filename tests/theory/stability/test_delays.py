@@ -52,9 +52,9 @@ def run(matrix, delays, steps):
     ],
 )
 def test_delays_that_are_no_whole_steps_are_refused_in_one_line(delays, problem):
-    for ask in (roots, stability, is_stable):
+    for call in (roots, stability, is_stable):
         with pytest.raises(ParameterError, match=problem) as error:
-            ask(np.eye(2), delays)
+            call(np.eye(2), delays)
         assert "\n" not in str(error.value)
 
 

@@ -44,9 +44,9 @@ def scaled_by(matrix, weights):
     ],
 )
 def test_input_other_than_a_square_matrix_is_rejected_in_one_line(matrix, problem):
-    for ask in (spectral_radius, norm, absolute_radius, scaled_norm):
+    for call in (spectral_radius, norm, absolute_radius, scaled_norm):
         with pytest.raises(MatrixError, match=problem) as error:
-            ask(matrix)
+            call(matrix)
         assert "\n" not in str(error.value)
 
 

@@ -145,11 +145,11 @@ fn a_router_reports_the_interval_that_ended_and_counts_all_that_arrives() {
 fn listening(changes: &[(&str, f64)]) -> (Params, Sender) {
     let params = params(changes);
     let mut sender = Sender::new(&params, &FlowInfo::of(Bytes::new(1000)));
-    tell(&params, &mut sender, 0, 0, (1, 1, 0.1));
+    acknowledge(&params, &mut sender, 0, 0, (1, 1, 0.1));
     (params.sender, sender)
 }
 
-fn tell(params: &Params, sender: &mut Sender, at: u64, number: u32, (id, seq, price): (u32, u32, f32)) -> f64 {
+fn acknowledge(params: &Params, sender: &mut Sender, at: u64, number: u32, (id, seq, price): (u32, u32, f32)) -> f64 {
     let header = Header {
         id,
         seq,
@@ -176,32 +176,32 @@ fn a_step_averages_the_packets_that_the_router_averaged() {
         "the first feedback only marks a packet"
     );
     close(
-        tell(&params, &mut sender, 100, 20, (1, 2, 0.1)),
+        acknowledge(&params, &mut sender, 100, 20, (1, 2, 0.1)),
         step(20.0 * 8000.0 / 0.1, 0.1),
         1e-7,
     );
     close(
-        tell(&params, &mut sender, 110, 25, (1, 2, 0.1)),
+        acknowledge(&params, &mut sender, 110, 25, (1, 2, 0.1)),
         step(20.0 * 8000.0 / 0.1, 0.1),
         1e-7,
     );
     close(
-        tell(&params, &mut sender, 300, 80, (1, 4, 0.2)),
+        acknowledge(&params, &mut sender, 300, 80, (1, 4, 0.2)),
         step(60.0 * 8000.0 / 0.2, 0.2),
         1e-7,
     );
     let rate = sender.rate().bps();
-    close(tell(&params, &mut sender, 310, 60, (1, 5, 0.9)), rate, 0.0);
-    close(tell(&params, &mut sender, 400, 90, (1, 5, f32::MIN)), rate, 0.0);
+    close(acknowledge(&params, &mut sender, 310, 60, (1, 5, 0.9)), rate, 0.0);
+    close(acknowledge(&params, &mut sender, 400, 90, (1, 5, f32::MIN)), rate, 0.0);
     close(
-        tell(&params, &mut sender, 500, 100, (1, 6, 0.0)),
+        acknowledge(&params, &mut sender, 500, 100, (1, 6, 0.0)),
         step(10.0 * 8000.0 / 0.1, 0.0),
         1e-7,
     );
     let rate = sender.rate().bps();
-    close(tell(&params, &mut sender, 600, 120, (1, 1, 0.5)), rate, 0.0);
+    close(acknowledge(&params, &mut sender, 600, 120, (1, 1, 0.5)), rate, 0.0);
     close(
-        tell(&params, &mut sender, 700, 130, (1, 2, 0.0)),
+        acknowledge(&params, &mut sender, 700, 130, (1, 2, 0.0)),
         step(10.0 * 8000.0 / 0.1, 0.0),
         1e-7,
     );
@@ -211,7 +211,11 @@ fn a_step_averages_the_packets_that_the_router_averaged() {
 fn the_naive_sender_steps_from_the_echoed_rate() {
     let (params, mut sender) = listening(&[("sender", 1.0)]);
     close(sender.rate().bps(), step(1e6, 0.1), 1e-7);
-    close(tell(&params, &mut sender, 100, 20, (1, 2, -3.0)), step(1e6, -3.0), 1e-7);
+    close(
+        acknowledge(&params, &mut sender, 100, 20, (1, 2, -3.0)),
+        step(1e6, -3.0),
+        1e-7,
+    );
     let outgoing = Outgoing {
         number: 21,
         size: SMALL,
@@ -224,15 +228,15 @@ fn the_naive_sender_steps_from_the_echoed_rate() {
 #[test]
 fn a_switch_needs_a_clear_price_and_holds_for_one_rtt() {
     let (params, mut sender) = listening(&[]);
-    let rate = tell(&params, &mut sender, 100, 10, (1, 2, 0.1));
-    tell(&params, &mut sender, 110, 11, (2, 70, 0.105));
+    let rate = acknowledge(&params, &mut sender, 100, 10, (1, 2, 0.1));
+    acknowledge(&params, &mut sender, 110, 11, (2, 70, 0.105));
     assert_eq!(sender.bottleneck(), Bottleneck::Router(1), "0.005 is within delta");
-    tell(&params, &mut sender, 120, 12, (2, 70, 0.12));
+    acknowledge(&params, &mut sender, 120, 12, (2, 70, 0.12));
     assert_eq!(sender.bottleneck(), Bottleneck::Router(2));
-    tell(&params, &mut sender, 130, 13, (2, 71, 0.12));
-    close(tell(&params, &mut sender, 149, 33, (2, 72, 0.12)), rate, 0.0);
+    acknowledge(&params, &mut sender, 130, 13, (2, 71, 0.12));
+    close(acknowledge(&params, &mut sender, 149, 33, (2, 72, 0.12)), rate, 0.0);
     close(
-        tell(&params, &mut sender, 151, 73, (2, 73, 0.12)),
+        acknowledge(&params, &mut sender, 151, 73, (2, 73, 0.12)),
         step(40.0 * 8000.0 / 0.1, 0.12),
         1e-6,
     );
@@ -241,28 +245,32 @@ fn a_switch_needs_a_clear_price_and_holds_for_one_rtt() {
 #[test]
 fn an_interval_whose_first_packet_is_not_known_counts_only_at_a_steady_rate() {
     let (params, mut sender) = listening(&[("delta", 0.1)]);
-    let rate = tell(&params, &mut sender, 100, 10, (1, 2, 0.1));
-    tell(&params, &mut sender, 150, 15, (2, 70, 0.12));
-    close(tell(&params, &mut sender, 210, 40, (1, 3, 0.1)), rate, 0.0);
-    close(tell(&params, &mut sender, 300, 50, (1, 4, 0.1)), rate, 0.0);
+    let rate = acknowledge(&params, &mut sender, 100, 10, (1, 2, 0.1));
+    acknowledge(&params, &mut sender, 150, 15, (2, 70, 0.12));
+    close(acknowledge(&params, &mut sender, 210, 40, (1, 3, 0.1)), rate, 0.0);
+    close(acknowledge(&params, &mut sender, 300, 50, (1, 4, 0.1)), rate, 0.0);
     close(
-        tell(&params, &mut sender, 351, 60, (1, 5, 0.1)),
+        acknowledge(&params, &mut sender, 351, 60, (1, 5, 0.1)),
         step(10.0 * 8000.0 / 0.1, 0.1),
         1e-6,
     );
     let rate = sender.rate().bps();
-    tell(&params, &mut sender, 400, 70, (2, 71, 0.12));
-    close(tell(&params, &mut sender, 1400, 80, (1, 7, 0.1)), rate, 0.0);
-    tell(&params, &mut sender, 1401, 81, (2, 80, 0.12));
-    close(tell(&params, &mut sender, 1402, 90, (1, 8, 0.1)), step(rate, 0.1), 1e-6);
+    acknowledge(&params, &mut sender, 400, 70, (2, 71, 0.12));
+    close(acknowledge(&params, &mut sender, 1400, 80, (1, 7, 0.1)), rate, 0.0);
+    acknowledge(&params, &mut sender, 1401, 81, (2, 80, 0.12));
+    close(
+        acknowledge(&params, &mut sender, 1402, 90, (1, 8, 0.1)),
+        step(rate, 0.1),
+        1e-6,
+    );
 }
 
 #[test]
 fn a_silent_bottleneck_is_left_even_at_an_equal_price() {
     let (params, mut sender) = listening(&[]);
-    tell(&params, &mut sender, 340, 10, (2, 70, 0.1));
+    acknowledge(&params, &mut sender, 340, 10, (2, 70, 0.1));
     assert_eq!(sender.bottleneck(), Bottleneck::Router(1));
-    tell(&params, &mut sender, 360, 20, (2, 70, 0.1));
+    acknowledge(&params, &mut sender, 360, 20, (2, 70, 0.1));
     assert_eq!(
         sender.bottleneck(),
         Bottleneck::Router(2),
@@ -273,12 +281,12 @@ fn a_silent_bottleneck_is_left_even_at_an_equal_price() {
 #[test]
 fn without_switch_handling_sequence_numbers_of_all_routers_are_compared() {
     let (params, mut sender) = listening(&[("switch", 1.0)]);
-    let rate = tell(&params, &mut sender, 50, 10, (2, 70, 0.105));
+    let rate = acknowledge(&params, &mut sender, 50, 10, (2, 70, 0.105));
     close(rate, step(10.0 * 8000.0 / 0.1, 0.105), 1e-6);
     assert_eq!(sender.bottleneck(), Bottleneck::Router(2));
-    close(tell(&params, &mut sender, 250, 30, (1, 4, 0.3)), rate, 0.0);
+    close(acknowledge(&params, &mut sender, 250, 30, (1, 4, 0.3)), rate, 0.0);
     close(
-        tell(&params, &mut sender, 450, 50, (2, 74, 0.2)),
+        acknowledge(&params, &mut sender, 450, 50, (2, 74, 0.2)),
         step(40.0 * 8000.0 / 0.1, 0.2),
         1e-6,
     );
@@ -288,7 +296,7 @@ fn without_switch_handling_sequence_numbers_of_all_routers_are_compared() {
 fn a_rate_never_falls_below_its_floor() {
     let (params, mut sender) = listening(&[("beta", 1.9), ("alpha", 1.0)]);
     close(
-        tell(&params, &mut sender, 100, 1, (1, 2, 1.0)),
+        acknowledge(&params, &mut sender, 100, 1, (1, 2, 1.0)),
         params.min_rate.bps(),
         0.0,
     );
@@ -336,8 +344,8 @@ fn packet_numbers_may_wrap() {
     let packet_size = Bytes::new(1000);
     let mut sender = Sender::new(&params, &FlowInfo::of(packet_size));
     sender.next = u32::MAX - 60;
-    tell(&params, &mut sender, 100, u32::MAX - 60, (1, 3, 0.2));
-    tell(&params, &mut sender, 200, u32::MAX - 50, (1, 4, 0.2));
-    let rate = tell(&params, &mut sender, 300, 9, (1, 5, 0.2));
+    acknowledge(&params, &mut sender, 100, u32::MAX - 60, (1, 3, 0.2));
+    acknowledge(&params, &mut sender, 200, u32::MAX - 50, (1, 4, 0.2));
+    let rate = acknowledge(&params, &mut sender, 300, 9, (1, 5, 0.2));
     close(rate, step(60.0 * 8000.0 / 0.1, 0.2), 1e-6);
 }

@@ -47,7 +47,7 @@ fn steps(params: &Both<Kelly>, capacities: &[f64], delay: usize, count: usize) -
         header
     };
     let mut number = 0;
-    tell(params, &mut sender, number, interval(0));
+    acknowledge(params, &mut sender, number, interval(0));
     let (mut rates, mut acks) = (Vec::new(), VecDeque::new());
     for _ in 0..count {
         rates.push(sender.rate().bps());
@@ -56,13 +56,13 @@ fn steps(params: &Both<Kelly>, capacities: &[f64], delay: usize, count: usize) -
         acks.push_back((number, interval(packets)));
         if acks.len() == delay {
             let (number, header) = acks.pop_front().expect("just pushed");
-            tell(params, &mut sender, number, header);
+            acknowledge(params, &mut sender, number, header);
         }
     }
     rates
 }
 
-fn tell(params: &Params, sender: &mut Sender, number: u32, header: Header) {
+fn acknowledge(params: &Params, sender: &mut Sender, number: u32, header: Header) {
     let feedback = Feedback::plain(number, Kind::Data, Duration::ZERO, header);
     sender.on_feedback(params, Time::ZERO, &feedback);
 }
@@ -184,7 +184,7 @@ fn a_sender_steps_once_per_interval_from_its_latest_rate() {
     let params = params(&[("interval", 0.1), ("initial_rate", 500e3)]);
     let mut sender = Sender::new(&params, &FlowInfo::of(DATA));
     let mut rate = |number, price, seq| {
-        tell(&params, &mut sender, number, Header { price, seq });
+        acknowledge(&params, &mut sender, number, Header { price, seq });
         sender.rate().bps()
     };
     let step = |x: f64, steps: f64, sent: f64, price: f64| x + 0.5 * (steps * 20e3 - sent * price);

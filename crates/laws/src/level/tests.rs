@@ -400,7 +400,7 @@ impl Desk {
     }
 
     /// Sends a packet at `seconds`, and processes the ACK 10 ms later. Returns rate and proposal.
-    fn ask(&mut self, seconds: f64, level: f32, refused: bool) -> (f64, f64) {
+    fn propose(&mut self, seconds: f64, level: f32, refused: bool) -> (f64, f64) {
         let packet = Outgoing {
             number: self.number,
             size: DATA,
@@ -422,27 +422,27 @@ impl Desk {
 #[test]
 fn a_sender_rises_when_every_router_has_seen_its_proposal_and_falls_at_once() {
     let mut desk = Desk::new();
-    assert_eq!(desk.ask(0.0, 2e6, false), (40e3, 2e6));
-    assert_eq!(desk.ask(0.1, 2e6, false), (40e3, 2e6), "first sent here");
-    assert_eq!(desk.ask(0.3, 3e6, false), (40e3, 2e6), "one proposal at a time");
+    assert_eq!(desk.propose(0.0, 2e6, false), (40e3, 2e6));
+    assert_eq!(desk.propose(0.1, 2e6, false), (40e3, 2e6), "first sent here");
+    assert_eq!(desk.propose(0.3, 3e6, false), (40e3, 2e6), "one proposal at a time");
     assert_eq!(
-        desk.ask(0.42, 3e6, true),
+        desk.propose(0.42, 3e6, true),
         (40e3, 3e6),
         "refused, so it may send another proposal"
     );
-    assert_eq!(desk.ask(0.5, 3e6, false), (40e3, 3e6));
-    assert_eq!(desk.ask(0.85, 3e6, false), (3e6, 3e6));
-    assert_eq!(desk.ask(0.9, 1e6, true), (1e6, 1e6));
+    assert_eq!(desk.propose(0.5, 3e6, false), (40e3, 3e6));
+    assert_eq!(desk.propose(0.85, 3e6, false), (3e6, 3e6));
+    assert_eq!(desk.propose(0.9, 1e6, true), (1e6, 1e6));
 }
 
 #[test]
 fn a_smaller_proposal_cancels_an_earlier_approval() {
     let mut desk = Desk::new();
-    desk.ask(0.0, 5e6, false);
-    desk.ask(0.1, 5e6, false);
-    assert_eq!(desk.ask(0.2, 1e6, false), (40e3, 1e6));
+    desk.propose(0.0, 5e6, false);
+    desk.propose(0.1, 5e6, false);
+    assert_eq!(desk.propose(0.2, 1e6, false), (40e3, 1e6));
     assert_eq!(
-        desk.ask(0.45, 4e6, false),
+        desk.propose(0.45, 4e6, false),
         (1e6, 4e6),
         "an approval of 5 Mb/s holds for 1 Mb/s"
     );

@@ -69,11 +69,11 @@ impl DataPath {
         if law == 3 {
             path.count[3] = words[4];
         }
-        path.tell(words);
+        path.load(words);
         path
     }
 
-    fn tell(&mut self, words: Words) {
+    fn load(&mut self, words: Words) {
         self.words = words;
         self.idle += 1;
         self.pools = [0, 1, 2, 3].map(|i| f64::from_bits(words[i]));
@@ -440,7 +440,7 @@ fn agree<S: WireSignalling>(params: &AnyRouterParams, intervals: &[Interval]) ->
             "0 and -0 are equal, but have different bits"
         );
         (closed, queue) = (now, interval.queue);
-        path.tell(offloaded.words(params, Bytes::new(queue)));
+        path.load(offloaded.words(params, Bytes::new(queue)));
     }
     Ok(())
 }

@@ -25,7 +25,7 @@ fn update(elsewhere: f32) -> Header {
 }
 
 /// Updates the first hop. Returns its label, its limit and its ignore bit. `header` becomes the next update.
-fn ask(router: &mut Router, header: &mut Header) -> (Label, f64, bool) {
+fn forward(router: &mut Router, header: &mut Header) -> (Label, f64, bool) {
     header.hop = 0;
     router.on_arrival(&params().routers, &Arriving::alone(DATA), Some(header));
     header.allocation = match header.label() {
@@ -50,23 +50,27 @@ fn sums(router: &Router) -> (u32, u32, f64) {
 fn a_router_allocates_the_capacity_left_by_satisfied_flows() {
     let mut router = Router::new(&params().routers, &port(1, 12e6));
     let [mut a, mut b, mut c] = [update(f32::MAX), update(2e6), update(f32::MAX)];
-    assert_eq!(ask(&mut router, &mut a), (Label::Unsatisfied, 12e6, false));
-    assert_eq!(ask(&mut router, &mut b), (Label::Satisfied, 6e6, false), "12/2 > 2");
+    assert_eq!(forward(&mut router, &mut a), (Label::Unsatisfied, 12e6, false));
+    assert_eq!(forward(&mut router, &mut b), (Label::Satisfied, 6e6, false), "12/2 > 2");
     assert_eq!(
-        ask(&mut router, &mut c),
+        forward(&mut router, &mut c),
         (Label::Unsatisfied, 5e6, false),
         "(12 - 2)/(3 - 1)"
     );
     assert_eq!(
-        ask(&mut router, &mut a),
+        forward(&mut router, &mut a),
         (Label::Unsatisfied, 5e6, false),
         "counted once"
     );
     b.elsewhere = 3e6;
-    assert_eq!(ask(&mut router, &mut b), (Label::Satisfied, 4e6, false), "12/3 > 3");
+    assert_eq!(forward(&mut router, &mut b), (Label::Satisfied, 4e6, false), "12/3 > 3");
     assert_eq!(sums(&router), (3, 1, 3e6));
     b.elsewhere = 4e6;
-    assert_eq!(ask(&mut router, &mut b), (Label::Unsatisfied, 4e6, false), "at most 4");
+    assert_eq!(
+        forward(&mut router, &mut b),
+        (Label::Unsatisfied, 4e6, false),
+        "at most 4"
+    );
     assert_eq!(sums(&router), (3, 0, 0.0));
 }
 
@@ -74,23 +78,23 @@ fn a_router_allocates_the_capacity_left_by_satisfied_flows() {
 fn a_limit_below_what_a_satisfied_flow_had_lately_is_ignored() {
     let mut router = Router::new(&params().routers, &port(1, 12e6));
     let [mut a, mut b] = [update(5e6), update(f32::MAX)];
-    assert_eq!(ask(&mut router, &mut a), (Label::Satisfied, 12e6, false));
-    assert_eq!(ask(&mut router, &mut b), (Label::Unsatisfied, 7e6, false));
+    assert_eq!(forward(&mut router, &mut a), (Label::Satisfied, 12e6, false));
+    assert_eq!(forward(&mut router, &mut b), (Label::Unsatisfied, 7e6, false));
     let mut c = update(f32::MAX);
     assert_eq!(
-        ask(&mut router, &mut c),
+        forward(&mut router, &mut c),
         (Label::Unsatisfied, 3.5e6, true),
         "3.5 < MaxSat"
     );
     a.elsewhere = 1e6;
     tick(&mut router, 1);
     assert_eq!(
-        ask(&mut router, &mut a),
+        forward(&mut router, &mut a),
         (Label::Satisfied, 4e6, true),
         "MaxSat is still 5"
     );
     tick(&mut router, 1);
-    assert_eq!(ask(&mut router, &mut b), (Label::Unsatisfied, 5.5e6, false));
+    assert_eq!(forward(&mut router, &mut b), (Label::Unsatisfied, 5.5e6, false));
 }
 
 #[test]
@@ -98,7 +102,7 @@ fn the_timeout_is_one_to_two_of_the_longest_rounds() {
     let mut router = Router::new(&params().routers, &port(1, 12e6));
     let mut header = update(f32::MAX);
     header.period = 0.35;
-    ask(&mut router, &mut header);
+    forward(&mut router, &mut header);
     assert_eq!(router.timeout, Duration::from_ms(400));
     router.on_interval(&params().routers, Duration::from_ms(100), &PortView::IDLE);
     assert_eq!(
@@ -109,7 +113,7 @@ fn the_timeout_is_one_to_two_of_the_longest_rounds() {
     // After two windows, the longest round is 30 ms.
     header.period = 0.03;
     for _ in 0..40 {
-        ask(&mut router, &mut header);
+        forward(&mut router, &mut header);
         tick(&mut router, 1);
     }
     assert_eq!(router.timeout, Duration::from_ms(50));
@@ -119,17 +123,17 @@ fn the_timeout_is_one_to_two_of_the_longest_rounds() {
 fn flows_that_vanish_are_forgotten_after_two_epochs_and_others_are_not() {
     let mut router = Router::new(&params().routers, &port(1, 12e6));
     let [mut stays, mut vanishes] = [update(1e6), update(2e6)];
-    ask(&mut router, &mut stays);
-    ask(&mut router, &mut vanishes);
+    forward(&mut router, &mut stays);
+    forward(&mut router, &mut vanishes);
     for _ in 0..8 {
         assert_eq!(sums(&router), (2, 2, 3e6));
         tick(&mut router, 1);
-        ask(&mut router, &mut stays);
+        forward(&mut router, &mut stays);
     }
     assert_eq!(sums(&router), (1, 1, 1e6));
-    ask(&mut router, &mut vanishes);
+    forward(&mut router, &mut vanishes);
     assert_eq!(sums(&router), (2, 2, 3e6), "expired, so counted as new");
-    ask(&mut router, &mut vanishes);
+    forward(&mut router, &mut vanishes);
     assert_eq!(sums(&router), (2, 2, 3e6));
 }
 

@@ -107,7 +107,7 @@ impl Program {
             seen: [0; COUNTERS + 8],
             hook: None,
         };
-        path.tell(&router.words(params, Bytes::ZERO))?;
+        path.load_words(&router.words(params, Bytes::ZERO))?;
         path.classifier()?.load().map_err(|e| failed("load", &e))?;
         Ok(path)
     }
@@ -199,7 +199,7 @@ impl Program {
 }
 
 impl DataPath for Program {
-    fn tell(&mut self, words: &Words) -> Result<(), Error> {
+    fn load_words(&mut self, words: &Words) -> Result<(), Error> {
         self.serial += 1;
         self.refresh(words)
     }

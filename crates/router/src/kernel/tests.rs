@@ -197,7 +197,7 @@ fn agree(law: &str, changes: &BTreeMap<String, serde_json::Value>, intervals: us
         assert_eq!(format!("{offloaded:?}"), format!("{:?}", exact.law));
         exact.queue = 1000 + 991 * interval as u64;
         program
-            .tell(&offloaded.words(&params, Bytes::new(exact.queue)))
+            .load_words(&offloaded.words(&params, Bytes::new(exact.queue)))
             .unwrap();
     }
     assert!(changed > 10 * intervals, "{law}: only {changed} packets were stamped");
@@ -266,7 +266,7 @@ fn between_two_updates_packets_count_in_the_earlier_interval() {
             (offloaded.signal(), offloaded.words(&params, Bytes::ZERO)),
             (exact.law.signal(), exact.law.words(&params, Bytes::ZERO))
         );
-        program.tell(&offloaded.words(&params, Bytes::ZERO)).unwrap();
+        program.load_words(&offloaded.words(&params, Bytes::ZERO)).unwrap();
     }
 }
 

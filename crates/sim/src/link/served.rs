@@ -23,7 +23,7 @@ pub(super) struct Waiting {
     pub(super) size: u32,
 }
 
-/// Queue and transmitter with its own events.
+/// Queue and transmitter of a link that needs an event at the end of each transmission.
 #[derive(Debug, Default)]
 pub(super) struct Served {
     pub(super) waiting: VecDeque<Waiting>,

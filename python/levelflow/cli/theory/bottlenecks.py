@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from levelflow.cli.choosing import scenario_argument, set_option
-from levelflow.cli.theory.asking import at_option, json_option, out_option
+from levelflow.cli.theory.shared import at_option, json_option, out_option
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,12 +29,12 @@ def bottlenecks(scenario: str, changes: tuple[str, ...], at: str | None, out: Pa
     A flow follows its bottleneck. On its other links it is unresponsive: it disturbs the flows that follow these links.
     The picture shows links as boxes, and an arrow from each flow to the boxes where it disturbs.
     """
-    from levelflow.cli.theory.asking import ask, reply
+    from levelflow.cli.theory.shared import competition_of, reply
     from levelflow.theory.laws import weights
     from levelflow.theory.networks.assignment import assign, bottleneck_sets
     from levelflow.theory.networks.maxmin import maxmin
 
-    found = ask(scenario, changes, at)
+    found = competition_of(scenario, changes, at)
     problem, counted = (found.routes, found.available), weights(found)
     sets = bottleneck_sets(*problem, maxmin(*problem, counted), counted)
     # Among several links that limit a flow, all flows agree on the first one.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from levelflow.cli.choosing import choose, scenario_argument, set_option
-from levelflow.cli.theory.asking import at_option, json_option
+from levelflow.cli.theory.shared import at_option, json_option
 
 if TYPE_CHECKING:
     from levelflow.theory.check import Prediction
@@ -24,7 +24,7 @@ def check(scenario: str, changes: tuple[str, ...], at: str | None, as_json: bool
 
     With a margin of 2, the gains of the law may be twice as large; with 0.5, they must be halved.
     """
-    from levelflow.cli.theory.asking import reply
+    from levelflow.cli.theory.shared import reply
     from levelflow.theory.check import as_plain
     from levelflow.theory.check import check as predict
     from levelflow.theory.units import time

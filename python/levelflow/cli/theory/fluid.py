@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 import click
 
 from levelflow.cli.choosing import PATH, choose, scenario_argument, set_option
-from levelflow.cli.theory.asking import json_option, out_option
+from levelflow.cli.theory.shared import json_option, out_option
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -82,7 +82,7 @@ def fluid(
     It prints means over the last fifth of the time since the last flow started or stopped. Flows that arrive at random
     and transfers have no fluid model.
     """
-    from levelflow.cli.theory.asking import reply
+    from levelflow.cli.theory.shared import reply
     from levelflow.theory.fluid import from_scenario, simulate
     from levelflow.theory.units import time
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import click
 
-from levelflow.cli.theory.asking import json_option
+from levelflow.cli.theory.shared import json_option
 
 
 @click.command(epilog="Example: levelflow theory laws jetmax")
@@ -13,7 +13,7 @@ from levelflow.cli.theory.asking import json_option
 def laws(law: str | None, as_json: bool) -> None:
     """List the theory of each law: yes, or no with the reason."""
     from levelflow.cli.show import show_table
-    from levelflow.cli.theory.asking import reply
+    from levelflow.cli.theory.shared import reply
     from levelflow.theory.laws import LAWS, theory_of
     from levelflow.theory.record import CAPABILITIES, NotSupported
 

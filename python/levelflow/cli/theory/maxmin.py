@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from levelflow.cli.choosing import scenario_argument, set_option
-from levelflow.cli.theory.asking import at_option, json_option
+from levelflow.cli.theory.shared import at_option, json_option
 
 
 @click.command(epilog='Example: levelflow theory maxmin parking-lot --at "60 s"')
@@ -15,13 +15,13 @@ from levelflow.cli.theory.asking import at_option, json_option
 @json_option
 def maxmin(scenario: str, changes: tuple[str, ...], at: str | None, as_json: bool) -> None:
     """Max-min fair rates: no flow could gain without taking from one that has no more."""
-    from levelflow.cli.theory.asking import ask, flow_rows, link_rows, reply, show_rates
+    from levelflow.cli.theory.shared import competition_of, flow_rows, link_rows, reply, show_rates
     from levelflow.theory.laws import weights
     from levelflow.theory.networks.assignment import bottleneck_sets
     from levelflow.theory.networks.maxmin import maxmin as fill
     from levelflow.theory.networks.maxmin import unfairness
 
-    found = ask(scenario, changes, at)
+    found = competition_of(scenario, changes, at)
     problem, counted = (found.routes, found.available), weights(found)
     totals = fill(*problem, counted)
     flows, links = flow_rows(found, totals), link_rows(found, totals)

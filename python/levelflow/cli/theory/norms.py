@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from levelflow.cli.choosing import Whole
-from levelflow.cli.theory.asking import json_option, out_option
+from levelflow.cli.theory.shared import json_option, out_option
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,7 +33,7 @@ def norms(count: int, seed: int, size: int, draws: int, longest: int, out: Path 
     100 draws may miss the delays that make a matrix unstable.
     """
     from levelflow.cli.show import show_table
-    from levelflow.cli.theory.asking import reply
+    from levelflow.cli.theory.shared import reply
     from levelflow.theory.pictures.norms import NORMS
     from levelflow.theory.stability.delay_batches import experiment
 
@@ -61,7 +61,7 @@ def norms(count: int, seed: int, size: int, draws: int, longest: int, out: Path 
 
 def picture(found: Experiment) -> Figure:
     """Draws each norm over the spectral radius."""
-    from levelflow.cli.theory.asking import panels, paper
+    from levelflow.cli.theory.shared import panels, paper
     from levelflow.theory.pictures.norms import NORMS, scatter
 
     figure = paper(9, 9)

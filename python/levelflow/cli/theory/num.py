@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from levelflow.cli.choosing import scenario_argument, set_option
-from levelflow.cli.theory.asking import at_option, json_option
+from levelflow.cli.theory.shared import at_option, json_option
 
 if TYPE_CHECKING:
     from levelflow.theory.arrays import Floats
@@ -40,9 +40,9 @@ def num(
     as_json: bool,
 ) -> None:
     """Rates of the largest total utility (network utility maximisation), and the price of each link."""
-    from levelflow.cli.theory.asking import ask, flow_rows, link_rows, reply, show_rates
+    from levelflow.cli.theory.shared import competition_of, flow_rows, link_rows, reply, show_rates
 
-    found = ask(scenario, changes, at)
+    found = competition_of(scenario, changes, at)
     totals, prices, residual = _best(found, exponent, penalty)
     flows, links = flow_rows(found, totals), link_rows(found, totals)
     for row, route in zip(flows, found.routes, strict=True):

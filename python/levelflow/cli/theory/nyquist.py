@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 import click
 
-from levelflow.cli.theory.asking import HAVE, json_option, out_option
+from levelflow.cli.theory.shared import HAVE, json_option, out_option
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -61,7 +61,7 @@ def nyquist(
     Nyquist's criterion: encirclements of -1 plus unstable poles of L. The delay is exact, so a root list that begins
     right of the axis disproves stability. Gains that are not given are those of the law's paper.
     """
-    from levelflow.cli.theory.asking import reply
+    from levelflow.cli.theory.shared import reply
 
     given = {"alpha": alpha, "beta": beta, "eta": eta, "scale": scale, "mu": mu}
     if num is None and den is None:
@@ -128,7 +128,7 @@ class LoopFacts(TypedDict):
 
 
 def _facts(loop: Loop) -> LoopFacts:
-    from levelflow.cli.theory.asking import finite
+    from levelflow.cli.theory.shared import finite
     from levelflow.theory.stability.quasi import AxisError
 
     margins = loop.margins
@@ -181,7 +181,7 @@ def _show(name: str, data: LoopFacts) -> None:
 
 
 def _picture(loop: Loop) -> Figure:
-    from levelflow.cli.theory.asking import panels, paper
+    from levelflow.cli.theory.shared import panels, paper
     from levelflow.theory.pictures import nyquist as pictures
 
     figure = paper(11, 5)

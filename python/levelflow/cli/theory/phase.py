@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NotRequired, TypedDict
 
 import click
 
-from levelflow.cli.theory.asking import HAVE, json_option, out_option
+from levelflow.cli.theory.shared import HAVE, json_option, out_option
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,7 +68,7 @@ def phase(
     linear model. The other laws share a link of capacity 100 between two flows, in steps and without delay.
     """
     from levelflow.cli.show import show_table
-    from levelflow.cli.theory.asking import reply
+    from levelflow.cli.theory.shared import reply
     from levelflow.theory.errors import TheoryError
     from levelflow.theory.laws import need
     from levelflow.theory.record import Portrait
@@ -112,7 +112,7 @@ def _portrait(known: Portrait, gains: dict[str, float], duration: float) -> tupl
     }
 
     def draw() -> Figure:
-        from levelflow.cli.theory.asking import paper
+        from levelflow.cli.theory.shared import paper
         from levelflow.theory.pictures.phase import phase_portrait
 
         figure = paper(5, 4)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from levelflow.cli.choosing import Whole
-from levelflow.cli.theory.asking import HAVE, json_option, out_option
+from levelflow.cli.theory.shared import HAVE, json_option, out_option
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,7 +45,7 @@ def region(law: str, rtt: str | None, delays: str | None, fluid: int, out: Path 
     With `--fluid`, RCP's fluid model runs from five starts per pair of gains, with the queue's floor at 0, which the
     linear boundary leaves out.
     """
-    from levelflow.cli.theory.asking import finite, reply
+    from levelflow.cli.theory.shared import finite, reply
 
     found = _region(law, rtt, delays)
     tried = _tried(law, fluid)
@@ -111,7 +111,7 @@ def _tried(law: str, points: int) -> Tried | None:
 
 
 def _picture(law: str, found: Region, tried: Tried | None) -> Figure:
-    from levelflow.cli.theory.asking import paper
+    from levelflow.cli.theory.shared import paper
     from levelflow.style import COLOURS
     from levelflow.theory.pictures.regions import region as draw
 

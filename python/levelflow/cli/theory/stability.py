@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from levelflow.cli.choosing import Whole
-from levelflow.cli.theory.asking import json_option, out_option
+from levelflow.cli.theory.shared import json_option, out_option
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -48,8 +48,8 @@ def stability(given: str, delays: str | None, seed: int, out: Path | None, as_js
 
     The picture shows the roots and, for two flows, the plane of delays and the effect of scaling.
     """
-    from levelflow.cli.theory.asking import reply
     from levelflow.cli.theory.reading import array, matrix
+    from levelflow.cli.theory.shared import reply
     from levelflow.theory.stability import delays as steps
     from levelflow.theory.stability.delay_independence import delay_margin, independence
     from levelflow.theory.stability.matrix_classes import classify
@@ -83,7 +83,7 @@ def stability(given: str, delays: str | None, seed: int, out: Path | None, as_js
 
 def picture(a: Matrix, delays: list[Any]) -> Figure:
     """Draws the roots under delays; for two flows also the plane of delays and the norms of scaled matrices."""
-    from levelflow.cli.theory.asking import panels, paper
+    from levelflow.cli.theory.shared import panels, paper
     from levelflow.theory.pictures import norms
 
     count = 3 if len(a) == 2 else 1
@@ -150,7 +150,7 @@ def _plain(
     found: Stability | None,
     margins: list[Margin],
 ) -> dict[str, object]:
-    from levelflow.cli.theory.asking import finite
+    from levelflow.cli.theory.shared import finite
     from levelflow.theory.stability.matrices import spectral_radius
 
     return {

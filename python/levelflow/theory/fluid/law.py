@@ -189,11 +189,11 @@ class Routers(ABC):
 
     @abstractmethod
     def first(self) -> Floats:
-        """Returns the signals before the first arrival, as (signals, links)."""
+        """Returns the signals before the first arrival, an array of shape (signals, links)."""
 
     @abstractmethod
     def advance(self, load: Load) -> Floats:
-        """Advances one step and returns the signals during this step, as (signals, links)."""
+        """Advances one step and returns the signals during this step, an array of shape (signals, links)."""
 
 
 class Law(Parametrised, ABC):

@@ -1,4 +1,4 @@
-"""Look-up of the fluid model that the record of a law names."""
+"""Look-up of the fluid model of a law. The theory record of the law contains the name of the model."""
 
 from __future__ import annotations
 

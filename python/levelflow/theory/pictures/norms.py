@@ -32,7 +32,7 @@ _SPREAD = 100.0  # weights range from 1 / _SPREAD to _SPREAD
 
 @explained
 def scatter(experiment: Experiment, of: str = "norm_s", canvas: FigureBase | None = None) -> FigureBase:
-    """Draws a norm of random matrices over rho(A): stable matrices on the left, unstable matrices on the right.
+    """Draws a norm of random matrices against rho(A): stable matrices on the left, unstable matrices on the right.
 
     Args:
         experiment: matrices and their stability.

@@ -49,7 +49,7 @@ class LinkRate(TypedDict):
     price: NotRequired[float]
 
 
-def ask(name: str, changes: Sequence[str], at: str | None) -> Competition:
+def competition_of(name: str, changes: Sequence[str], at: str | None) -> Competition:
     """Returns the competition in a scenario.
 
     Raises:
