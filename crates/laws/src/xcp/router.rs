@@ -25,7 +25,7 @@ pub struct Router {
     pub(super) arrived: Bytes,
     /// Sum of the inter-packet times `X` in the headers of this interval, in seconds.
     pub(super) gaps: f64,
-    /// Sum of the products of inter-packet time and round-trip time, in square seconds; unused with [`RttEstimate::Max`].
+    /// Sum of the products of inter-packet time and round-trip time, in s²; unused with [`RttEstimate::Max`].
     pub(super) gap_rtts: f64,
     /// Largest round-trip time in this interval, in seconds.
     pub(super) longest: f64,
