@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, TypedDict
@@ -11,6 +13,11 @@ import polars as pl
 if TYPE_CHECKING:
     from levelflow.records import ScenarioRecord
     from levelflow.summary import Manifest, Summary
+
+if sys.platform != "win32":
+    # On import, Polars 2.1 installs a handler after which Ctrl-C no longer ends system calls (its issue 21739). The main
+    # thread would ignore Ctrl-C until the run for which the thread waits has finished.
+    signal.siginterrupt(signal.SIGINT, True)
 
 
 class Tables(TypedDict):

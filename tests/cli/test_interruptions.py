@@ -3,6 +3,7 @@
 import json
 import signal
 import subprocess
+import sys
 import time
 
 import pytest
@@ -43,6 +44,23 @@ def interrupted(words, folder, ready, pauses):
     # reports as status 130.
     assert process.returncode in {130, -signal.SIGINT}
     return printed, said
+
+
+def test_an_interruption_ends_the_wait_for_a_run():
+    program = (
+        "import levelflow.results, os, signal, threading, time\n"
+        "lock = threading.Lock()\n"
+        "lock.acquire()\n"
+        "threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()\n"
+        "finished = threading.Timer(20, lock.release)\n"
+        "finished.daemon = True\n"
+        "finished.start()\n"
+        "try:\n"
+        "    lock.acquire()\n"
+        "except KeyboardInterrupt:\n"
+        "    raise SystemExit(finished.finished.is_set())\n"
+    )
+    assert subprocess.run([sys.executable, "-c", program], timeout=60).returncode == 0
 
 
 @AGAIN
