@@ -30,19 +30,19 @@ def test_a_run_ends_with_tables_and_pictures(process, tmp_path):
     assert Result.load(folder).scenario["flows"][0]["start_s"] == 1
 
 
-def test_json_is_the_summary_and_nothing_else(process, tmp_path):
-    done = process("run", "two-flows", "--json", "--no-plots", "--seed", "3", "--out", "here")
+def test_json_is_the_summary_and_nothing_else(levelflow, tmp_path):
+    done = levelflow("run", "two-flows", "--json", "--no-plots", "--seed", "3", "--out", "here")
     assert json.loads(done.stdout) == json.loads((tmp_path / "here" / "summary.json").read_text())
     assert not list((tmp_path / "here").glob("*.png"))
     assert Result.load(tmp_path / "here").manifest["seed"] == 3
 
 
-def test_runs_of_different_settings_are_kept_apart(process, tmp_path):
+def test_runs_of_different_settings_are_kept_apart(levelflow, tmp_path):
     short = ("run", "two-flows", "--no-plots", "--set", "duration=1 s")
     for arguments in (short, (*short, "--set", "flow.x1.law=rcp"), (*short, "--seed", "2")):
-        done = process(*arguments)
+        done = levelflow(*arguments)
         assert (done.returncode, "replaces" in done.stderr) == (0, False)
-        assert "replaces" not in process(*arguments).stderr  # the same run again
+        assert "replaces" not in levelflow(*arguments).stderr  # the same run again
     assert {path.name for path in (tmp_path / "results").iterdir()} == {
         "two-flows-duration=1s-seed1",
         "two-flows-duration=1s,flow.x1.law=rcp-seed1",
@@ -50,9 +50,9 @@ def test_runs_of_different_settings_are_kept_apart(process, tmp_path):
     }
 
 
-def test_a_run_says_which_result_it_replaces(process):
-    done = [process("run", "pair", "--no-plots", "--out", "here", "--set", f"duration={n} s") for n in (1, 2)]
-    done.append(process("run", "two-flows", "--no-plots", "--out", "here", "--seed", "4", "--set", "duration=1 s"))
+def test_a_run_says_which_result_it_replaces(levelflow):
+    done = [levelflow("run", "pair", "--no-plots", "--out", "here", "--set", f"duration={n} s") for n in (1, 2)]
+    done.append(levelflow("run", "two-flows", "--no-plots", "--out", "here", "--seed", "4", "--set", "duration=1 s"))
     notes = [[line for line in run.stderr.splitlines() if "replaces" in line] for run in done]
     assert notes == [
         [],
@@ -170,8 +170,8 @@ def test_an_unknown_command_is_answered_with_the_nearest():
         (["run", "t1-jetmax", "--seed", "-1"], "'--seed': -1 is not in the range x>=0;"),
     ],
 )
-def test_an_invalid_value_is_rejected_in_plain_words(process, words, line):
-    done = process(*words)
+def test_an_invalid_value_is_rejected_in_plain_words(levelflow, words, line):
+    done = levelflow(*words)
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"levelflow: invalid value for {line}")
 
@@ -179,8 +179,8 @@ def test_an_invalid_value_is_rejected_in_plain_words(process, words, line):
 @pytest.mark.parametrize(
     ("words", "meant"), [(["list", "law"], "laws"), (["run", "t1-jetmax", "--width", "scren"], "screen")]
 )
-def test_a_word_that_is_not_allowed_is_answered_with_the_nearest(process, words, meant):
-    done = process(*words)
+def test_a_word_that_is_not_allowed_is_answered_with_the_nearest(levelflow, words, meant):
+    done = levelflow(*words)
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert f"; did you mean '{meant}'?" in done.stderr
 
@@ -207,7 +207,7 @@ printf '%s\\n' "${{COMPREPLY[@]}}" """
 
 
 @pytest.mark.parametrize("shell", ["bash", "fish", "zsh"])
-def test_a_shell_gets_a_script_that_asks_the_command(process, shell):
-    done = process("completion", shell)
+def test_a_shell_gets_a_script_that_asks_the_command(levelflow, shell):
+    done = levelflow("completion", shell)
     assert (done.returncode, done.stderr) == (0, "")
     assert f"_LEVELFLOW_COMPLETE={shell}_complete" in done.stdout
