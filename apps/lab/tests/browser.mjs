@@ -25,6 +25,12 @@ export async function open(browser, { at = url, hash = "", width = 1440, height 
   return page;
 }
 
+/** Opens a link in the same page, and hides the message of the link before. */
+export async function follow(page, hash) {
+  await page.locator("#notice").evaluate((notice) => { notice.hidden = true; });
+  await page.goto(page.url().split("#")[0] + hash);
+}
+
 /** Waits until the page has drawn the run of the newest scenario. */
 export async function drawn(page) {
   await page.waitForFunction(() => document.body.dataset.redrawMs !== undefined);

@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
 import { deflateRawSync } from "node:zlib";
-import { applied, drawn, field, launch, network, open, redraws, saved, type, words } from "./browser.mjs";
+import { applied, drawn, field, follow, launch, network, open, redraws, saved, type, words } from "./browser.mjs";
 
 let browser;
 before(async () => { browser = await launch(); });
@@ -143,23 +143,22 @@ test("forged links are rejected, or drawn without side effects", async () => {
     { scenario: { ...scenario, law: null } }, { scenario: { ...scenario, route: 5 } }, { scenario: { ...scenario, law: [1, 2] } },
     { scenario: { ...scenario, name: "x".repeat(5_000_000) } },
   ];
+  const page = await open(browser);
   for (const state of damaged) {
-    const page = await open(browser, { hash: link(state) });
+    await follow(page, link(state));
     await page.locator("#notice", { hasText: "damaged" }).waitFor();
     await held(page);
     assert.deepEqual(page.troubles, []);
-    await page.context().close();
   }
   for (const state of [named('"__proto__"', '"constructor"'), named('"<img src=x onerror=alert(1)>"', '"B"'), { scenario, layout: { A: [5, "x"], B: 3 }, speed: "fast", time: 1e300, compare: "__proto__" }]) {
-    const page = await open(browser, { hash: link(state) });
-    assert.equal(await page.locator("#stage-a .node").count(), 2);
-    await held(page);
-    assert.match(await words(page, "rates"), /x ends at/);
-    assert.deepEqual(page.troubles, []);
-    await page.context().close();
+    const forged = await open(browser, { hash: link(state) });
+    assert.equal(await forged.locator("#stage-a .node").count(), 2);
+    await held(forged);
+    assert.match(await words(forged, "rates"), /x ends at/);
+    assert.deepEqual(forged.troubles, []);
+    await forged.context().close();
   }
-  const page = await open(browser);
-  await page.goto(page.url().split("#")[0] + link({ scenario: { ...scenario, duration: 5 } }));
+  await follow(page, link({ scenario: { ...scenario, duration: 5 } }));
   await page.locator(".field:has([data-key='top.0.duration']) > .wrong").waitFor({ state: "visible" }); // the error opens the box of its field
   await page.context().close();
 });
