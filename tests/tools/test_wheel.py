@@ -11,6 +11,8 @@ from tools import CHECKOUT
 
 from levelflow import lab, library
 
+pytestmark = pytest.mark.long
+
 
 @pytest.fixture(scope="session")
 def installed(tmp_path_factory):
