@@ -139,7 +139,7 @@ def test_sharing_is_exact_where_it_can_be_worked_by_hand():
 def test_sharing_is_what_small_steps_of_a_fluid_give():
     random = np.random.default_rng(5)
     starts, packets = np.sort(random.uniform(0, 2, 12)), random.integers(1, 300, 12).astype(float)
-    case, step = rcp.Case(8, 0.5, 25), 1e-5
+    case, step = rcp.Case(8, 0.5, 25), 5e-5
     left, took = packets.copy(), np.zeros(12)
     for tick in range(int(6 / step)):
         now = tick * step
