@@ -91,7 +91,7 @@ def asked(folder, *words, text=None):
 
 @pytest.fixture(scope="module")
 def two_seeds(tmp_path_factory):
-    """Returns what `asked` returns for runs of two seeds."""
+    """Returns output, JSON and rows of the command for runs of two seeds."""
     return asked(tmp_path_factory.mktemp("two_seeds"), "--seeds", "2")
 
 
