@@ -174,7 +174,7 @@ def settle_in_any_order(routes, targets, starts, delay):
 
 
 def test_theorem_1_holds_on_two_links_for_all_orders_of_delays():
-    """With one bottleneck level, some order of delays needs exactly the bound."""
+    """Some order of delays needs exactly the bound, in a network of one bottleneck level."""
     slack = []
     for routes in routes_of(2, 2):
         for targets in itertools.product((Fraction(1), Fraction(3, 2), Fraction(2)), repeat=2):
