@@ -449,7 +449,7 @@ def excess(seed):
     senders = [Sender(-100, each, TARGET / old) for each in delays[:old]]
     senders += [Sender(rng.randrange(spread), each) for each in delays[old:]]
     for sender in senders[:old]:
-        sender.sent = {tick: (sender.rate, sender.rate, sender.counted) for tick in range(sender.forward)}
+        sender.sent = dict.fromkeys(range(sender.forward), (sender.rate, sender.rate, sender.counted))
     counts, levels = {}, {-1: TARGET / old}
 
     def level_of(_, tick):
