@@ -4,7 +4,7 @@ Each change of `tools/mutations.toml` is applied to a copy of the working tree. 
 change are measured in this copy, with the change and without it. A change *survives* if no check becomes worse; a check
 is then missing. A change *fails* if a figure has no values, because no check was evaluated. Tools such as cargo-mutants
 mutate a whole program and expect unit tests to fail. Here, checks of papers must fail, after changes in Rust and in
-Python.
+Python. For a law without a paper, the figure `cargo:WORD` selects the tests of the laws whose names contain the word.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ import argparse
 import hashlib
 import json
 import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -43,6 +45,10 @@ MODULE = Path("python/levelflow/_core.abi3.so")
 BUILD = ("cargo", "build", "--quiet", "--profile", "quick", "-p", "levelflow-py", "--features", "extension-module")
 #: Build profile for a rebuild in seconds instead of half a minute. Results are the same.
 PROFILE = {"incremental": "true", "codegen_units": "256"}
+#: Prefix of a figure that selects tests in Rust, the command that runs them, and a line of its output.
+CARGO = "cargo:"
+TEST = ("cargo", "test", "-p", "levelflow-laws", "--lib")
+TESTED = re.compile(r"^test (\S+) \.\.\. (ok|FAILED)$", re.MULTILINE)
 REPRODUCE = (sys.executable, "-c", "from levelflow.cli import main; main()", "reproduce")
 #: Time limit of a changed law, which may never end: `LONGEST_TIMES * (time of the unchanged law) + LONGEST_MORE`, s.
 LONGEST_TIMES, LONGEST_MORE = 20, 60
@@ -71,7 +77,8 @@ class Mutation:
         file: path below the checkout. A change in Rust needs a build. A change in Python does not.
         before: text that occurs once in the file.
         after: text that replaces `before`.
-        figures: entries or folders of `papers/` that should notice the change, in the order of measurement.
+        figures: entries or folders of `papers/` that should notice the change, in the order of measurement; or
+            `cargo:WORD`.
         open: description of the missing check, if no check notices the change.
     """
 
@@ -88,6 +95,11 @@ class Mutation:
     def compiled(self) -> bool:
         """True if the change needs a build."""
         return self.file.endswith(".rs")
+
+    @property
+    def only_tested(self) -> bool:
+        """True if only tests in Rust should notice the change, which build what they need."""
+        return not _of_papers(self.figures)
 
     def changed(self, root: Path) -> str:
         """Returns the text of the file below a root, with the change applied.
@@ -143,7 +155,13 @@ def check(mutations: Sequence[Mutation]) -> None:
         mutation.changed(CHECKOUT)
         if mutation.before == mutation.after:
             raise TableError(f"{TABLE.name}, {mutation.name}: changes nothing")
-        model.select(claims, mutation.figures)
+        if not mutation.only_tested:
+            model.select(claims, _of_papers(mutation.figures))
+
+
+def _of_papers(figures: Sequence[str]) -> list[str]:
+    """Returns the figures that are entries or folders of `papers/`."""
+    return [figure for figure in figures if not figure.startswith(CARGO)]
 
 
 @dataclass(frozen=True)
@@ -201,7 +219,8 @@ class Tree:
 
     def digest(self, figures: Sequence[str]) -> str:
         """Returns a hash of all inputs of the verdicts: the copy, without the folders of other figures."""
-        own = {claim.folder.name for claim in model.select(self._claims, figures)}
+        entries = _of_papers(figures)
+        own = {claim.folder.name for claim in model.select(self._claims, entries)} if entries else set()
         digest = hashlib.sha256()
         for name in self._names:
             top, *below = Path(name).parts
@@ -253,6 +272,8 @@ class Tree:
         Raises:
             RunError: if the measurement fails, or takes longer than `longest` seconds.
         """
+        if figure.startswith(CARGO):
+            return self._test(figure.removeprefix(CARGO), longest)
         found = self.folder / "verdicts.json"
         found.unlink(missing_ok=True)
         command = [*REPRODUCE, figure, "--json", str(found), "--out", str(self.folder / "report"), *self._words]
@@ -276,6 +297,24 @@ class Tree:
         if not rows:
             raise RunError(f"{figure} fails: {_first(done.stderr, 'panicked')}")
         return {f"{row['id']}[{row['check']}]": row["verdict"] for row in rows}, time.monotonic() - begin
+
+    def _test(self, word: str, longest: float | None) -> tuple[Verdicts, float]:
+        """Returns the results of the tests whose names contain a word, as verdicts, and their time, s."""
+        environment = os.environ | {"CARGO_TARGET_DIR": str(self._target)}
+        begin = time.monotonic()
+        pipe = subprocess.PIPE
+        with subprocess.Popen(
+            [*TEST, word], cwd=self.root, env=environment, stdout=pipe, stderr=pipe, text=True, start_new_session=True
+        ) as process:
+            try:
+                printed, errors = process.communicate(timeout=longest)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                raise RunError(f"{CARGO}{word} takes more than {longest:.0f} s") from None
+        if not (rows := TESTED.findall(printed)):
+            raise RunError(f"{CARGO}{word} fails: {_first(errors, 'error')}")
+        verdicts = {name: "reproduced" if result == "ok" else "not reproduced" for name, result in rows}
+        return verdicts, time.monotonic() - begin
 
 
 def _content(path: Path) -> bytes:
@@ -357,7 +396,7 @@ def _usual(mutations: Sequence[Mutation], tree: Tree, kept: Kept, module: str) -
     keys = {name: (tree.digest([name]), module) for name in names}
     usual = {name: kept.load(f"usual-{name}", key) for name, key in keys.items()}
     missing = [name for name, found in usual.items() if found is None]
-    if missing and module == "built":
+    if _of_papers(missing) and module == "built":
         tree.build()
     for name in missing:
         usual[name] = tree.measure(name)
@@ -369,7 +408,7 @@ def _outcome(mutation: Mutation, tree: Tree, usual: Mapping[str, tuple[Verdicts,
     """Measures the figures of a change until one of them notices it."""
     failed = []
     with tree.with_change(mutation):
-        if mutation.compiled:
+        if mutation.compiled and not mutation.only_tested:
             try:
                 tree.build()
             except RunError as error:

@@ -156,9 +156,10 @@ def iterate(
 
 @explained
 def steps(routes: Routes, targets: ArrayLike, delay: int = 1) -> int:
-    """Returns the number of updates until all levels are max-min fair, from any start, without eq 5.
+    """Returns the number of updates until all rates are max-min fair, from any start, without eq 5.
 
-    Once `k` bottleneck levels have settled, the next level takes a round trip and `k + 2` updates.
+    All links are updated simultaneously. The first bottleneck level takes `delay + 2` updates. Once `k` levels have
+    settled, the next level takes `2 delay + k` updates (docs/theory/level.md, theorem 1).
 
     Args:
         routes: per flow, the indices of the links that it crosses.
@@ -171,10 +172,10 @@ def steps(routes: Routes, targets: ArrayLike, delay: int = 1) -> int:
         ParameterError: if the delay is not a whole number above 0.
 
     >>> steps([[0, 1], [0], [1]], [10.0, 4.0])
-    7
+    6
     """
     whole(1, delay=delay)
-    return sum(delay + k + 2 for k in range(depth(maxmin(routes, targets))))
+    return delay + 2 + sum(2 * delay + k for k in range(1, depth(maxmin(routes, targets))))
 
 
 @explained
@@ -237,9 +238,9 @@ def _judge(port: Port) -> Verdict:
         True,
         np.inf,
         heard + raised,
-        "Newton's steps reach the level at which flows fill the link, whatever the delays: a round trip, and k + 3 "
-        "updates of two intervals after k other levels of bottlenecks, and some tens to the last 1 % "
-        "(crates/laws/src/level/README.md)",
+        "Newton's steps reach the level at which flows fill the link, whatever the delays: after k other levels of "
+        "bottlenecks, two round trips and k + 3 updates of two intervals, and some tens to the last 1 % "
+        "(docs/theory/level.md)",
         "flows that send less than a packet in an interval",
     )
 
