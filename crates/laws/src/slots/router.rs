@@ -12,7 +12,10 @@ const PS_PER_UNIT: u64 = 1 << 20;
 /// Router of Slots.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Router {
-    capacity: f64,
+    /// Load of the slots without other traffic, bit/s.
+    target: f64,
+    /// Smallest rate of the slots, bit/s.
+    floor: f64,
     /// Rate at which slots carry data, bit/s.
     rate: f64,
     /// Largest sum of the slots that a request may find, in seconds.
@@ -49,9 +52,11 @@ impl RouterLaw for Router {
 
     fn new(params: &RouterParams, port: &PortInfo) -> Self {
         let capacity = port.capacity.bps();
+        let target = params.gamma * capacity;
         Self {
-            capacity,
-            rate: params.gamma * capacity,
+            target,
+            floor: params.floor * capacity,
+            rate: target,
             horizon: params.initial_rtt.as_secs_f64(),
             end: Time::ZERO,
             other: 0,
@@ -61,9 +66,10 @@ impl RouterLaw for Router {
     }
 
     fn on_capacity(&mut self, params: &RouterParams, capacity: Rate) {
-        self.rate *= capacity.bps() / self.capacity;
-        self.capacity = capacity.bps();
-        self.rate = self.rate.max(params.floor * self.capacity);
+        let target = params.gamma * capacity.bps();
+        self.floor = params.floor * capacity.bps();
+        self.rate = (self.rate * target / self.target).max(self.floor);
+        self.target = target;
     }
 
     #[inline]
@@ -94,8 +100,7 @@ impl RouterLaw for Router {
             return;
         }
         let other = self.other as f64 * 8.0 / elapsed.as_secs_f64();
-        self.rate = params.gamma.mul_add(-other, params.gamma * self.capacity);
-        self.rate = self.rate.max(params.floor * self.capacity);
+        self.rate = (self.target - params.gamma * other).max(self.floor);
         if self.rtts > 0 {
             self.horizon = self.rtt_sum as f64 / self.rtts as f64 * PS_PER_UNIT as f64 / 1e12;
         }
@@ -103,7 +108,7 @@ impl RouterLaw for Router {
     }
 
     fn target(&self) -> Rate {
-        Rate::clamped(self.rate)
+        Rate::clamped(self.target)
     }
 
     /// Returns the rate of the slots, bit/s.

@@ -7,8 +7,10 @@ use crate::bytes::before;
 use crate::header::LONGEST_TIME;
 use crate::law::{Feedback, FlowInfo, Kind, Outgoing, SenderLaw};
 
-/// Inter-packet time without a grant. Each such packet repeats the request.
-const RETRY: Duration = Duration::from_secs(1);
+/// Inter-packet time without a slot, in round-trip times. It is the probe timeout of RFC 8985, section 7.2.
+const RETRY_RTTS: f64 = 2.0;
+/// Smallest inter-packet time without a slot, and the inter-packet time before the first ACK.
+const RETRY: core::ops::RangeInclusive<f64> = 0.01..=1.0;
 
 /// Granted slot.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -76,10 +78,10 @@ impl SenderLaw for Sender {
     #[inline]
     fn rate(&self) -> Rate {
         if self.current.bits > 0.0 {
-            Rate::clamped(self.current.rate)
-        } else {
-            self.after(RETRY)
+            return Rate::clamped(self.current.rate);
         }
+        let gap = if self.rtt > 0.0 { RETRY_RTTS * self.rtt } else { *RETRY.end() };
+        self.after(Duration::from_secs_f64(gap.max(*RETRY.start())).unwrap_or(Duration::MAX))
     }
 
     #[inline]
@@ -103,13 +105,14 @@ impl SenderLaw for Sender {
     #[inline]
     fn on_send(&mut self, _params: &(), now: Time, packet: &Outgoing) -> Header {
         (self.last, self.last_size) = (now, packet.size);
+        // A packet without a slot is a retransmission, or data whose request was lost.
+        let without_slot = packet.kind == Kind::Data && self.current.bits <= 0.0;
         if packet.kind == Kind::Data {
             self.current.bits -= packet.size.as_bits_f64();
         }
         let mut request = 0.0;
         if self.requested.is_none() && self.next.bits <= 0.0 && packet.kind != Kind::Fin {
-            // Retransmissions need slots, too, after all data has been granted.
-            let least = if self.current.bits > 0.0 { 0.0 } else { self.packet_size.as_bits_f64() };
+            let least = if without_slot { self.packet_size.as_bits_f64() } else { 0.0 };
             request = self.left.max(least).min(f32::MAX.into()) as f32;
         }
         if request > 0.0 {
