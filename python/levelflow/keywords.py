@@ -23,6 +23,7 @@ Law = Literal[
     "maxnet",
     "xcp",
     "abc",
+    "slots",
     "reno",
     "newreno",
     "bic",

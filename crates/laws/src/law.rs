@@ -213,13 +213,19 @@ pub struct FlowInfo {
     /// Seed of random choices, different for each flow and each run. Only laws that [draw random
     /// numbers](Transport::draws) use the seed.
     pub seed: u64,
+    /// Size of the transfer, including the headers of its packets; `None` for a flow without an end or of unknown size.
+    pub size: Option<Bytes>,
 }
 
 impl FlowInfo {
-    /// Returns the properties of a flow with this packet size and seed 0.
+    /// Returns the properties of a flow with this packet size, seed 0 and unknown size.
     #[must_use]
     pub const fn of(packet_size: Bytes) -> Self {
-        Self { packet_size, seed: 0 }
+        Self {
+            packet_size,
+            seed: 0,
+            size: None,
+        }
     }
 }
 
@@ -391,6 +397,10 @@ pub trait SenderLaw: Debug {
     /// rate.
     fn pace(&self) -> Rate {
         self.rate()
+    }
+    /// Returns the time between the ACK of the [opening packet](Opening::Handshake) and the first data packet.
+    fn opening_delay(&self) -> Duration {
+        Duration::ZERO
     }
     /// Returns the timeout of a timer that replaces the retransmission timeout (RTO) of the transport; `None` to use
     /// the RTO. Each ACK restarts the timer. When the timer expires, it restarts and calls

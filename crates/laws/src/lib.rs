@@ -49,6 +49,7 @@ mod registry;
 pub mod reno;
 mod rtt;
 pub mod scalable;
+pub mod slots;
 pub mod sperc;
 pub mod tcp;
 pub mod tfrc;
@@ -82,6 +83,7 @@ registry::signals! {
     MaxNet => maxnet::Signals,
     Xcp => xcp::Signals,
     Abc => abc::Signals,
+    Slots => slots::Signals,
 }
 
 registry::laws! {
@@ -96,6 +98,7 @@ registry::laws! {
     maxnet => MaxNet boxed,
     xcp => Xcp,
     abc => Abc boxed,
+    slots => Slots boxed,
     reno => Reno,
     newreno => NewReno,
     bic => Bic,

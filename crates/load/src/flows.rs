@@ -100,6 +100,7 @@ impl Flow {
         let info = FlowInfo {
             packet_size: plan.packet,
             seed: rand::random(),
+            size: plan.size,
         };
         let mut sender = Sender::new(plan.params.clone(), info, id)
             .with_limits(limits)

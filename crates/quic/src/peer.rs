@@ -199,6 +199,7 @@ fn flow(law_config: &LawConfig) -> Sender {
     let info = FlowInfo {
         packet_size: packet,
         seed: rand::random(),
+        size: None,
     };
     let mut sender = Sender::new(law_config.params.clone(), info, rand::random())
         .with_limits(limits)

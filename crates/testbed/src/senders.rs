@@ -255,6 +255,7 @@ impl Live {
         let info = FlowInfo {
             packet_size: entry.packet,
             seed: Stream::new(entry.seed, "law", &name).bits(),
+            size: start.size().map(Bytes::new),
         };
         let mut sender = Sender::new(entry.params.clone(), info, flow)
             .with_limits(entry.limits())

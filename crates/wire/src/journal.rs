@@ -26,7 +26,7 @@ use levelflow_laws::{
 };
 
 /// Magic number of a log: "LVJ" and the format version.
-pub const MAGIC: [u8; 4] = *b"LVJ\x05";
+pub const MAGIC: [u8; 4] = *b"LVJ\x06";
 /// Limit on the length of a record, bytes.
 pub const MAX_RECORD_BYTES: usize = 1024;
 /// Limit on the number of parameters in a table.

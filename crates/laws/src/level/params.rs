@@ -42,6 +42,9 @@ parameters! {
         gamma: f64 = Unit::Number, 0.95, (0.01, 1.0),
             "target load of a link as a fraction of its capacity; the remaining capacity is headroom for new flows",
             "Levelflow";
+        floor: f64 = Unit::Number, 0.0, (0.0, 1.0),
+            "fraction of the capacity that other traffic cannot take from the flows; 0: other traffic has precedence",
+            "Levelflow";
         /// Control interval of routers; senders use it to choose packet sizes.
         interval: Duration = INTERVAL;
     }

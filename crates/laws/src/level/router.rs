@@ -90,6 +90,8 @@ pub fn smoothed(last: f64, bounds: [f64; 2]) -> f64 {
 pub struct Router {
     capacity: f64,
     target: f64,
+    /// Largest rate of other traffic that reduces the level, bit/s.
+    most_other: f64,
     pub(super) sums: Sums,
     /// Sums of the previous interval. Packets of the current interval still add to these sums.
     pub(super) last: Sums,
@@ -179,6 +181,7 @@ impl RouterLaw for Router {
         Self {
             capacity,
             target,
+            most_other: (1.0 - params.floor) * capacity,
             sums: Sums::new(level),
             last: Sums::new(level),
             level,
@@ -193,6 +196,7 @@ impl RouterLaw for Router {
     fn on_capacity(&mut self, params: &RouterParams, capacity: Rate) {
         self.capacity = capacity.bps();
         self.target = params.gamma * self.capacity;
+        self.most_other = (1.0 - params.floor) * self.capacity;
         self.byte_time = byte_time(self.capacity);
     }
 
@@ -280,7 +284,7 @@ impl Router {
     fn close(&mut self, sums: &Sums, secs: f64) -> f32 {
         let rate = |bits: u64| bits as f64 / f64::from(1 << BIT_BITS) / secs;
         let flows = |gaps: u64| gaps as f64 / (1_u64 << GAP_BITS) as f64 / secs;
-        let other = rate(sums.other);
+        let other = rate(sums.other).min(self.most_other);
         let census = Census {
             flows: flows(sums.gaps),
             few: flows(sums.gaps_below),

@@ -353,6 +353,23 @@ fn cross_traffic_and_acks_reduce_the_capacity_and_are_no_flows() {
 }
 
 #[test]
+fn other_traffic_leaves_the_configured_fraction_of_the_capacity() {
+    for (floor, left) in [(0.0, 0.95 - 0.9), (0.3, 0.95 - 0.7), (1.0, 0.95)] {
+        let params = both::<Level>(&[("floor", floor)]);
+        let mut router = Router::new(&params.routers, &port(1, 10e6));
+        for n in 0..4 {
+            let packet = Arriving {
+                now: at(0.1 * f64::from(n)),
+                ..Arriving::alone(Bytes::new(112_500))
+            };
+            router.on_arrival(&params.routers, &packet, None);
+            router.on_interval(&params.routers, params.interval, &PortView::IDLE);
+        }
+        close(router.signal(), left * 10e6, 1e-5);
+    }
+}
+
+#[test]
 fn a_path_brings_its_two_lowest_levels_and_the_hop_of_the_lowest() {
     let mut header = unsent();
     let params = params();

@@ -245,6 +245,7 @@ fn an_application_that_sends_little_keeps_the_rate() {
 #[test]
 fn gaps_are_dithered_about_those_of_the_rate() {
     let info = |seed| FlowInfo {
+        size: None,
         seed,
         ..FlowInfo::of(SIZE)
     };

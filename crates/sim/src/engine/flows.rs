@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use levelflow_laws::{FlowInfo, Opening, Protocol, SenderLaw};
 use levelflow_path::scheduler::{Ecn, FlowKey};
 use levelflow_transport::ENDLESS;
-use levelflow_units::Time;
+use levelflow_units::{Bytes, Time};
 
 use super::Sim;
 use crate::ackdelay::AckDelay;
@@ -255,7 +255,12 @@ impl<P: Protocol> Sim<P> {
         } else {
             0
         };
-        let info = FlowInfo { seed, ..entry.info };
+        let size = drawn.size.map(Bytes::new);
+        let info = FlowInfo {
+            seed,
+            size,
+            ..entry.info
+        };
         let mut flow = Flow::new(e, &entry.rules, &info, self.now, recovers);
         if drawn.size.is_some() {
             flow.incoming.get_or_insert_default();

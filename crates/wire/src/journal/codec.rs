@@ -329,6 +329,9 @@ fn signalling(name: &[u8]) -> Result<&'static SignallingInfo> {
     }
 }
 
+/// Code of the size of a flow without an end or of unknown size.
+const UNKNOWN_SIZE: u64 = u64::MAX;
+
 impl Coded<'_> for Role {
     fn put(&self, out: &mut Out<'_>) {
         match self {
@@ -337,6 +340,7 @@ impl Coded<'_> for Role {
                 law.name.as_bytes().put(out);
                 flow.packet_size.put(out);
                 flow.seed.put(out);
+                flow.size.map_or(UNKNOWN_SIZE, Bytes::get).put(out);
             }
             Self::Router(signalling, port) => {
                 1_u8.put(out);
@@ -361,6 +365,7 @@ impl Coded<'_> for Role {
                         _ => return refused("packet size", "1 to 65535 bytes"),
                     },
                     seed: input.get()?,
+                    size: Some(input.get()?).filter(|size| *size != UNKNOWN_SIZE).map(Bytes::new),
                 },
             ),
             1 => Self::Router(

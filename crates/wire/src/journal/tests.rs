@@ -27,9 +27,15 @@ fn kinds() -> impl Strategy<Value = Kind> {
 
 fn starts() -> impl Strategy<Value = Record<'static>> {
     let role = prop_oneof![
-        (0..LAWS.len(), 1_u64..=65_535, any::<u64>()).prop_map(|(law, size, seed)| {
-            let packet_size = Bytes::new(size);
-            Role::Sender(&LAWS[law], FlowInfo { packet_size, seed })
+        (0..LAWS.len(), 1_u64..=65_535, any::<u64>(), prop::option::of(0..u64::MAX)).prop_map(|(law, packet, seed, size)| {
+            let packet_size = Bytes::new(packet);
+            let size = size.map(Bytes::new);
+            let flow = FlowInfo {
+                packet_size,
+                seed,
+                size,
+            };
+            Role::Sender(&LAWS[law], flow)
         }),
         (0..SIGNALLINGS.len(), any::<u32>(), 1.0..1e12).prop_map(|(own, id, bps)| {
             let capacity = Rate::clamped(bps);
@@ -208,7 +214,7 @@ fn other_files_and_versions_are_no_logs() {
         b"LV",
         b"LVJ",
         b"LVJ\x01",
-        b"LVJ\x06",
+        b"LVJ\x07",
         b"LVF\x01",
         b"PK\x03\x04",
     ] {

@@ -1,0 +1,120 @@
+//! Router algorithm: reserves a time slot of the link for each request.
+
+use levelflow_units::{Duration, Rate, Time};
+
+use super::{Header, RouterParams};
+use crate::law::{Arriving, PortInfo, PortView, RouterLaw};
+use crate::offload::Offload;
+
+/// Unit of the sum of round-trip times, ps.
+const PS_PER_UNIT: u64 = 1 << 20;
+
+/// Router of Slots.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Router {
+    /// Load of the slots without other traffic, bit/s.
+    target: f64,
+    /// Smallest rate of the slots, bit/s.
+    floor: f64,
+    /// Rate at which slots carry data, bit/s.
+    rate: f64,
+    /// Largest sum of the slots that a request may find, in seconds.
+    horizon: f64,
+    /// End of the last reserved slot, relative to the arrival of requests.
+    pub(super) end: Time,
+    /// Bytes of other traffic in this control interval.
+    other: u64,
+    /// Number and sum of the round-trip times in the headers of this control interval.
+    rtts: u64,
+    rtt_sum: u64,
+}
+
+impl Router {
+    /// Reserves a slot for a request. Returns the time until the slot starts and the granted amount of data, in bits.
+    ///
+    /// Slots are contiguous and do not overlap. Packets of a slot arrive one round-trip time after the request, shifted by
+    /// the start of the slot. Flows with equal round-trip times therefore never send at the same time.
+    #[inline]
+    pub(super) fn reserve(&mut self, params: &RouterParams, now: Time, request: f64, rtt: f64) -> (Duration, f64) {
+        let wait = self.end.since(now);
+        let horizon = self.horizon.max(rtt / 2.0);
+        let free = params.share * (horizon - wait.as_secs_f64());
+        let grant = request.min(self.rate * free.max(params.least * self.horizon));
+        let slot = Duration::from_secs_f64(grant / self.rate).unwrap_or(Duration::ZERO);
+        self.end = self.end.max(now).saturating_add(slot);
+        (wait, grant)
+    }
+}
+
+impl RouterLaw for Router {
+    type Params = RouterParams;
+    type Header = Header;
+
+    fn new(params: &RouterParams, port: &PortInfo) -> Self {
+        let capacity = port.capacity.bps();
+        let target = params.gamma * capacity;
+        Self {
+            target,
+            floor: params.floor * capacity,
+            rate: target,
+            horizon: params.initial_rtt.as_secs_f64(),
+            end: Time::ZERO,
+            other: 0,
+            rtts: 0,
+            rtt_sum: 0,
+        }
+    }
+
+    fn on_capacity(&mut self, params: &RouterParams, capacity: Rate) {
+        let target = params.gamma * capacity.bps();
+        self.floor = params.floor * capacity.bps();
+        self.rate = (self.rate * target / self.target).max(self.floor);
+        self.target = target;
+    }
+
+    #[inline]
+    fn on_arrival(&mut self, params: &RouterParams, packet: &Arriving, header: Option<&mut Header>) {
+        let Some(header) = header.filter(|header| !header.is_ack()) else {
+            self.other = self.other.saturating_add(packet.size.get());
+            return;
+        };
+        if header.rtt > 0.0 {
+            self.rtts += 1;
+            self.rtt_sum = self.rtt_sum.saturating_add((f64::from(header.rtt) * 1e12) as u64 / PS_PER_UNIT);
+        }
+        if header.request > 0.0 {
+            let (wait, grant) = self.reserve(params, packet.now, header.grant.into(), header.rtt.into());
+            header.grant = grant as f32;
+            header.wait = header.wait.max(wait.as_secs_f64() as f32);
+            header.rate = header.rate.min(self.rate as f32);
+        }
+    }
+
+    fn interval(&self, params: &RouterParams) -> Duration {
+        params.interval
+    }
+
+    /// Ignores an interval of zero length.
+    fn on_interval(&mut self, params: &RouterParams, elapsed: Duration, _port: &PortView) {
+        if elapsed == Duration::ZERO {
+            return;
+        }
+        let other = self.other as f64 * 8.0 / elapsed.as_secs_f64();
+        self.rate = (self.target - params.gamma * other).max(self.floor);
+        if self.rtts > 0 {
+            self.horizon = self.rtt_sum as f64 / self.rtts as f64 * PS_PER_UNIT as f64 / 1e12;
+        }
+        (self.other, self.rtts, self.rtt_sum) = (0, 0, 0);
+    }
+
+    fn target(&self) -> Rate {
+        Rate::clamped(self.target)
+    }
+
+    /// Returns the rate of the slots, bit/s.
+    fn signal(&self) -> f64 {
+        self.rate
+    }
+}
+
+impl Offload for Router {}

@@ -1,0 +1,254 @@
+use levelflow_units::{Bytes, Duration, Rate, Time};
+use proptest::prelude::*;
+
+use super::{Header, Router, Sender, Signals, Slots};
+use crate::testing::{Both, both, close, ms, port};
+use crate::{
+    Arrived, Arriving, Feedback, FlowInfo, Header as _, Kind, Outgoing, PortView, RouterLaw, SenderLaw, Signalling,
+};
+
+const C: f64 = 10e6;
+const DATA: Bytes = Bytes::new(1000);
+const RTT: Duration = Duration::from_ms(50);
+
+fn router(params: &Both<Slots>) -> Router {
+    Router::new(&params.routers, &port(1, C))
+}
+
+fn request(bits: f32) -> Header {
+    Header {
+        flags: 0,
+        rtt: 0.0,
+        request: bits,
+        grant: bits,
+        wait: 0.0,
+        rate: f32::MAX,
+    }
+}
+
+/// Passes a request to a router. Returns the header after the router.
+fn pass_request(router: &mut Router, params: &Both<Slots>, now: Time, bits: f32) -> Header {
+    let mut header = request(bits);
+    let packet = Arriving {
+        now,
+        ..Arriving::alone(Bytes::new(40))
+    };
+    router.on_arrival(&params.routers, &packet, Some(&mut header));
+    header
+}
+
+#[test]
+fn eq_2_to_4_for_three_requests() {
+    let params = both(&[]);
+    let mut router = router(&params);
+    let rate = 0.98 * C;
+    // The whole horizon is free: half of 100 ms of data may be granted.
+    let first = pass_request(&mut router, &params, Time::ZERO, 1e9);
+    close(first.grant.into(), 0.05 * rate, 1e-6);
+    assert_eq!(first.wait, 0.0);
+    close(first.rate.into(), rate, 1e-6);
+    // 40 ms later, the first slot lasts 10 ms more: half of 90 ms.
+    let second = pass_request(&mut router, &params, ms(40), 1e9);
+    close(second.wait.into(), 0.01, 1e-6);
+    close(second.grant.into(), 0.045 * rate, 1e-6);
+    // The slots last 95 ms in total. Half of the free 5 ms is less than the smallest limit, a fifth of the horizon.
+    let third = pass_request(&mut router, &params, ms(0), 1e9);
+    close(third.wait.into(), 0.095, 1e-6);
+    close(third.grant.into(), 0.02 * rate, 1e-6);
+    let small = pass_request(&mut router, &params, ms(0), 8000.0);
+    assert_eq!(small.grant, 8000.0);
+}
+
+#[test]
+fn a_path_gets_its_longest_wait_smallest_grant_and_lowest_rate() {
+    let params = both(&[]);
+    let mut routers = [router(&params), Router::new(&params.routers, &port(2, C / 2.0))];
+    pass_request(&mut routers[0], &params, Time::ZERO, 98e3);
+    let mut header = request(1e9);
+    for router in &mut routers {
+        router.on_arrival(&params.routers, &Arriving::alone(DATA), Some(&mut header));
+    }
+    close(header.wait.into(), 0.01, 1e-6);
+    close(header.grant.into(), 0.05 * 0.98 * C / 2.0, 1e-6);
+    close(header.rate.into(), 0.98 * C / 2.0, 1e-6);
+}
+
+#[test]
+fn eq_1_leaves_the_capacity_that_other_traffic_uses() {
+    let params = both(&[]);
+    let mut router = router(&params);
+    let interval = router.interval(&params.routers);
+    let mut after = |load: f64| {
+        let bytes = Rate::clamped(load * C).bytes_in(interval) as u64;
+        router.on_arrival(&params.routers, &Arriving::alone(Bytes::new(bytes)), None);
+        router.on_interval(&params.routers, interval, &PortView::IDLE);
+        router.signal() / C
+    };
+    close(after(0.5), 0.98 * 0.5, 1e-9);
+    close(after(2.0), 0.05, 1e-9);
+    close(after(0.0), 0.98, 1e-9);
+}
+
+#[test]
+fn the_horizon_is_the_mean_round_trip_time() {
+    let params = both(&[]);
+    let mut router = router(&params);
+    for rtt in [0.02, 0.06] {
+        let mut header = Header { rtt, ..request(0.0) };
+        router.on_arrival(&params.routers, &Arriving::alone(DATA), Some(&mut header));
+        assert_eq!(header, Header { rtt, ..request(0.0) }, "no request, no slot");
+    }
+    router.on_interval(&params.routers, Duration::from_ms(100), &PortView::IDLE);
+    let granted = pass_request(&mut router, &params, Time::ZERO, 1e9).grant;
+    close(granted.into(), 0.5 * 0.04 * 0.98 * C, 1e-4);
+}
+
+proptest! {
+    /// Slots are contiguous, do not overlap, and have the rate of the router, whatever the requests.
+    #[test]
+    fn slots_do_not_overlap(requests in prop::collection::vec((0_u64..200, 1.0_f32..1e7), 1..60)) {
+        let params = both(&[]);
+        let mut router = router(&params);
+        let (mut now, mut end) = (0, 0.0_f64);
+        for (gap, bits) in requests {
+            now += gap;
+            let header = pass_request(&mut router, &params, ms(now), bits);
+            let start = now as f64 / 1e3 + f64::from(header.wait);
+            prop_assert!(start >= end - 1e-6, "starts at {start}, the slot before ends at {end}");
+            prop_assert!(header.grant > 0.0 && header.grant <= bits);
+            end = start + f64::from(header.grant) / f64::from(header.rate);
+        }
+    }
+}
+
+fn sender(size: Option<u64>) -> Sender {
+    let flow = FlowInfo {
+        size: size.map(Bytes::new),
+        ..FlowInfo::of(DATA)
+    };
+    Sender::new(&(), &flow)
+}
+
+fn send(sender: &mut Sender, now: Time, number: u32, kind: Kind) -> Header {
+    let size = if kind == Kind::Data { DATA } else { Bytes::new(40) };
+    sender.on_send(&(), now, &Outgoing { number, size, kind })
+}
+
+fn reply(sender: &mut Sender, now: Time, number: u32, kind: Kind, header: Header) {
+    sender.on_feedback(&(), now, &Feedback::plain(number, kind, RTT, header));
+}
+
+fn granted(header: Header, grant: f32, wait: f32) -> Header {
+    Header {
+        grant,
+        wait,
+        rate: 8e6,
+        ..header
+    }
+}
+
+#[test]
+fn a_transfer_is_sent_in_its_slots() {
+    let mut sender = sender(Some(5000));
+    let syn = send(&mut sender, ms(0), 0, Kind::Syn);
+    assert_eq!((syn.request, syn.grant, syn.rtt), (40e3, 40e3, 0.0));
+    reply(&mut sender, ms(50), 0, Kind::Syn, granted(syn, 16e3, 0.03));
+    assert_eq!(sender.opening_delay(), Duration::from_secs_f64(0.03_f32.into()).unwrap());
+    // The first packet of a slot requests the remaining 24 kbit, and other packets request nothing.
+    let first = send(&mut sender, ms(80), 1, Kind::Data);
+    assert_eq!((first.request, first.rtt), (24e3, 0.05));
+    close(sender.rate().bps(), 8e6, 1e-6);
+    assert_eq!(send(&mut sender, ms(81), 2, Kind::Data).request, 0.0);
+    // Both packets of the slot are sent. The next slot starts 50 ms after the ACK of its request.
+    reply(&mut sender, ms(130), 1, Kind::Data, granted(first, 24e3, 0.05));
+    let gap = 8000.0 / sender.pace().bps();
+    close(gap, 0.18 - 0.081, 1e-5);
+    assert_eq!(send(&mut sender, ms(180), 3, Kind::Data).request, 0.0, "all data is granted");
+    close(sender.pace().bps(), 8e6, 1e-6);
+}
+
+#[test]
+fn a_slot_granted_early_follows_the_current_slot() {
+    let mut sender = sender(None);
+    let syn = send(&mut sender, ms(0), 0, Kind::Syn);
+    assert_eq!(syn.request, f32::MAX, "the size is unknown");
+    reply(&mut sender, ms(50), 0, Kind::Syn, granted(syn, 24e3, 0.0));
+    let first = send(&mut sender, ms(50), 1, Kind::Data);
+    reply(&mut sender, ms(51), 1, Kind::Data, granted(first, 16e3, 0.0));
+    assert_eq!(send(&mut sender, ms(51), 2, Kind::Data).request, 0.0, "the next slot is granted");
+    assert_eq!(send(&mut sender, ms(52), 3, Kind::Data).request, 0.0);
+    close(sender.pace().bps(), 8e6, 1e-6);
+    assert_eq!(send(&mut sender, ms(53), 4, Kind::Data).request, f32::MAX, "first packet of the next slot");
+}
+
+#[test]
+fn a_lost_request_is_repeated() {
+    let mut sender = sender(Some(100_000));
+    let syn = send(&mut sender, ms(0), 0, Kind::Syn);
+    reply(&mut sender, ms(50), 0, Kind::Syn, granted(syn, 24e3, 0.0));
+    let lost = send(&mut sender, ms(50), 1, Kind::Data);
+    assert_eq!(lost.request, 776e3);
+    let next = send(&mut sender, ms(51), 2, Kind::Data);
+    reply(&mut sender, ms(101), 2, Kind::Data, next);
+    assert_eq!(send(&mut sender, ms(101), 3, Kind::Data).request, 776e3);
+    // Without a slot, the sender repeats its request after two round-trip times.
+    close(8000.0 / sender.pace().bps(), 0.1, 1e-9);
+}
+
+#[test]
+fn retransmissions_request_a_slot() {
+    let mut sender = sender(Some(1000));
+    let syn = send(&mut sender, ms(0), 0, Kind::Syn);
+    reply(&mut sender, ms(50), 0, Kind::Syn, granted(syn, 8000.0, 0.0));
+    assert_eq!(send(&mut sender, ms(50), 1, Kind::Data).request, 0.0, "all data is granted");
+    assert_eq!(send(&mut sender, ms(150), 2, Kind::Data).request, 8000.0);
+    assert_eq!(send(&mut sender, ms(160), 3, Kind::Fin).request, 0.0);
+}
+
+#[test]
+fn replies_without_a_grant_change_nothing() {
+    let mut sender = sender(Some(1000));
+    let syn = send(&mut sender, ms(0), 0, Kind::Syn);
+    reply(&mut sender, ms(50), 0, Kind::Syn, syn);
+    assert_eq!(sender.opening_delay(), Duration::ZERO);
+    close(40.0 * 8.0 / sender.rate().bps(), 0.1, 1e-9);
+}
+
+#[test]
+fn receivers_mark_acks_which_routers_count_as_other_traffic() {
+    let params = both(&[]);
+    let arrived = Arrived {
+        now: Time::ZERO,
+        kind: Kind::Data,
+        size: DATA,
+    };
+    let mut ack = Signals::reflect(&mut (), &arrived, &request(8000.0));
+    assert!(ack.is_ack());
+    let before = ack;
+    let mut router = router(&params);
+    let full = Rate::clamped(0.5 * C).bytes_in(Duration::from_ms(100)) as u64;
+    router.on_arrival(&params.routers, &Arriving::alone(Bytes::new(full)), Some(&mut ack));
+    assert_eq!(ack, before);
+    router.on_interval(&params.routers, Duration::from_ms(100), &PortView::IDLE);
+    close(router.signal(), 0.98 * 0.5 * C, 1e-9);
+}
+
+#[test]
+fn the_header_has_21_bytes() {
+    let header = Header {
+        flags: 1,
+        rtt: 0.5,
+        request: 2.0,
+        grant: 1.0,
+        wait: 0.25,
+        rate: 4.0,
+    };
+    let mut bytes = [0; 21];
+    header.encode(&mut bytes);
+    let floats = [0.5_f32, 2.0, 1.0, 0.25, 4.0].map(f32::to_be_bytes).concat();
+    assert_eq!((bytes[0], &bytes[1..]), (1, &floats[..]));
+    assert_eq!(Header::decode(&bytes).unwrap(), header);
+    assert_eq!(header.seen_by_router(), Some(true));
+    assert_eq!(request(8.0).seen_by_router(), Some(false));
+    assert_eq!(request(0.0).seen_by_router(), None);
+}
