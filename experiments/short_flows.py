@@ -138,6 +138,7 @@ def draw(path: Path, rows: dict[tuple[str, str, float], Row]) -> None:
 
 
 def main() -> None:
+    """Prints the table, and draws the picture if the command names a file."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("laws", nargs="*", default=LAWS)
     parser.add_argument("--seeds", type=int, default=3)
@@ -146,7 +147,8 @@ def main() -> None:
     words = parser.parse_args()
     rows: dict[tuple[str, str, float], Row] = {}
     for traffic in TRAFFIC:
-        print(f"\n{traffic.title}\n\n| law | load | mean | p99 | drops | longest queueing delay |\n|---|---|---|---|---|---|")
+        print(f"\n{traffic.title}\n\n| law | load | mean | p99 | drops | longest queueing delay |")
+        print("|---|---|---|---|---|---|")
         for law, load in product(words.laws, words.loads):
             row = rows[law, traffic.title, load] = measure(law, traffic, load, range(1, words.seeds + 1))
             times = [spread(row.mean), spread(row.p99)] if not row.unfinished else [f"{row.unfinished} unfinished", ""]

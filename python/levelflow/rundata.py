@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from levelflow.summary import Manifest, Summary
 
 if sys.platform != "win32":
-    # On import, Polars 2.1 installs a handler after which Ctrl-C no longer ends system calls (its issue 21739). The main
-    # thread would ignore Ctrl-C until the run for which the thread waits has finished.
+    # On import, Polars 2.1 installs a handler after which Ctrl-C no longer ends system calls (its issue 21739). The
+    # main thread would ignore Ctrl-C until the run for which the thread waits has finished.
     signal.siginterrupt(signal.SIGINT, True)
 
 

@@ -13,7 +13,21 @@ from tools.mutations import Kept, Mutation, Outcome, RunError, TableError, Tree
 
 TABLE = mutations.read()
 #: Laws in checks of the papers, and the queue disciplines of these checks.
-LAWS = {"jetmax", "emkc", "emkc_avq", "kelly", "rcp", "xcp", "maxnet", "ks", "abs", "reno", "rem", "virtual_queue", "level"}
+LAWS = {
+    "jetmax",
+    "emkc",
+    "emkc_avq",
+    "kelly",
+    "rcp",
+    "xcp",
+    "maxnet",
+    "ks",
+    "abs",
+    "reno",
+    "rem",
+    "virtual_queue",
+    "level",
+}
 PRICE = Mutation("l", "price", "sign", "python/law.py", "price = 1", "price = -1", ("fig",))
 GAIN = replace(PRICE, name="gain", before="gain = 2", after="gain = 3")
 LAW = "price = 1\ngain = 2\n"

@@ -42,7 +42,7 @@ impl WireSignalling for Signals {
         number: 11,
         signal: Signal::Rate,
         header: <Header as crate::Header>::LAYOUT,
-        cost: "2 additions, 2 comparisons; per request 5 additions, 4 multiplications, 1 division, 6 comparisons",
+        cost: "2 additions, 2 comparisons; 16 operations per request",
         routers: RouterInfo {
             kernel: None,
             interval: Some("interval"),

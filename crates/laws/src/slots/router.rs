@@ -80,7 +80,9 @@ impl RouterLaw for Router {
         };
         if header.rtt > 0.0 {
             self.rtts += 1;
-            self.rtt_sum = self.rtt_sum.saturating_add((f64::from(header.rtt) * 1e12) as u64 / PS_PER_UNIT);
+            self.rtt_sum = self
+                .rtt_sum
+                .saturating_add((f64::from(header.rtt) * 1e12) as u64 / PS_PER_UNIT);
         }
         if header.request > 0.0 {
             let (wait, grant) = self.reserve(params, packet.now, header.grant.into(), header.rtt.into());

@@ -9,7 +9,7 @@ use crate::law::{Feedback, FlowInfo, Kind, Outgoing, SenderLaw};
 
 /// Inter-packet time without a slot, in round-trip times. It is the probe timeout of RFC 8985, section 7.2.
 const RETRY_RTTS: f64 = 2.0;
-/// Smallest inter-packet time without a slot, and the inter-packet time before the first ACK.
+/// Smallest inter-packet time without a slot, and the inter-packet time before the first grant.
 const RETRY: core::ops::RangeInclusive<f64> = 0.01..=1.0;
 
 /// Granted slot.
@@ -80,7 +80,11 @@ impl SenderLaw for Sender {
         if self.current.bits > 0.0 {
             return Rate::clamped(self.current.rate);
         }
-        let gap = if self.rtt > 0.0 { RETRY_RTTS * self.rtt } else { *RETRY.end() };
+        let gap = if self.rtt > 0.0 {
+            RETRY_RTTS * self.rtt
+        } else {
+            *RETRY.end()
+        };
         self.after(Duration::from_secs_f64(gap.max(*RETRY.start())).unwrap_or(Duration::MAX))
     }
 
@@ -112,7 +116,11 @@ impl SenderLaw for Sender {
         }
         let mut request = 0.0;
         if self.requested.is_none() && self.next.bits <= 0.0 && packet.kind != Kind::Fin {
-            let least = if without_slot { self.packet_size.as_bits_f64() } else { 0.0 };
+            let least = if without_slot {
+                self.packet_size.as_bits_f64()
+            } else {
+                0.0
+            };
             request = self.left.max(least).min(f32::MAX.into()) as f32;
         }
         if request > 0.0 {
@@ -132,14 +140,17 @@ impl SenderLaw for Sender {
     }
 
     fn on_feedback(&mut self, _params: &(), now: Time, feedback: &Feedback<Header>) {
-        self.rtt = feedback.rtt.as_secs_f64().min(LONGEST_TIME.into());
+        // Without a router, the sender keeps its first rate.
+        if self.rtt > 0.0 || feedback.header.is_granted() {
+            self.rtt = feedback.rtt.as_secs_f64().min(LONGEST_TIME.into());
+        }
         let Some(number) = self.requested else { return };
         if before(feedback.number, number) {
             return;
         }
         // The ACK of a later packet means that the request or its ACK was lost. The next packet repeats the request.
         self.requested = None;
-        let header = feedback.header;
+        let header = &feedback.header;
         if feedback.number != number || !header.is_granted() {
             return;
         }

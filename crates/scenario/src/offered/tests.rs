@@ -255,8 +255,8 @@ mod draws {
     use super::*;
     use crate::{Application, Schedule};
 
-    /// Returns the mean load of A->B over several seeds. Start and size of each flow are random draws from the distributions of
-    /// the entry.
+    /// Returns the mean load of A->B over several seeds. Start and size of each flow are random draws from the
+    /// distributions of the entry.
     fn drawn(raw: &Value) -> f64 {
         let network = Scenario::from_value(raw).unwrap().resolve().unwrap().network;
         let (end, spec) = (Time::ZERO + network.duration, &network.flows[0]);

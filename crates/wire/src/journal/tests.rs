@@ -27,16 +27,22 @@ fn kinds() -> impl Strategy<Value = Kind> {
 
 fn starts() -> impl Strategy<Value = Record<'static>> {
     let role = prop_oneof![
-        (0..LAWS.len(), 1_u64..=65_535, any::<u64>(), prop::option::of(0..u64::MAX)).prop_map(|(law, packet, seed, size)| {
-            let packet_size = Bytes::new(packet);
-            let size = size.map(Bytes::new);
-            let flow = FlowInfo {
-                packet_size,
-                seed,
-                size,
-            };
-            Role::Sender(&LAWS[law], flow)
-        }),
+        (
+            0..LAWS.len(),
+            1_u64..=65_535,
+            any::<u64>(),
+            prop::option::of(0..u64::MAX)
+        )
+            .prop_map(|(law, packet, seed, size)| {
+                let packet_size = Bytes::new(packet);
+                let size = size.map(Bytes::new);
+                let flow = FlowInfo {
+                    packet_size,
+                    seed,
+                    size,
+                };
+                Role::Sender(&LAWS[law], flow)
+            }),
         (0..SIGNALLINGS.len(), any::<u32>(), 1.0..1e12).prop_map(|(own, id, bps)| {
             let capacity = Rate::clamped(bps);
             Role::Router(&SIGNALLINGS[own], PortInfo { id, capacity })
