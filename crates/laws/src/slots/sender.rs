@@ -63,7 +63,7 @@ impl SenderLaw for Sender {
     fn new(_params: &(), flow: &FlowInfo) -> Self {
         Self {
             packet_size: flow.packet_size,
-            left: flow.size.map_or(f64::INFINITY, |size| size.as_bits_f64()),
+            left: flow.size.map_or(f64::INFINITY, Bytes::as_bits_f64),
             current: Slot::NONE,
             next: Slot::NONE,
             requested: None,
