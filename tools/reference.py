@@ -120,6 +120,8 @@ def main() -> None:
 def _filled(page: Path, lines: Iterable[str]) -> str:
     """Returns the text of a page with `lines` between its marks."""
     begin, end = MARKS[page.suffix]
+    if not page.exists():
+        raise FileNotFoundError(f"{page.relative_to(CHECKOUT)}: write this page (CONTRIBUTING.md), then run `make gen`")
     before, rest = page.read_text(encoding="utf-8").split(begin)
     return before + "\n".join([begin, *lines, end]) + rest.split(end)[1]
 

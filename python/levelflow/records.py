@@ -430,6 +430,8 @@ class QueueRecord(TypedDict):
     """Name in scenarios."""
     params: list[ParameterRecord]
     """Parameters."""
+    schedules: bool
+    """True if it schedules several queues."""
     signal: str
     """Meaning of the recorded signal."""
     source: str

@@ -159,7 +159,7 @@ def test_the_guide_names_every_column_of_a_result(finished):
         section = guide.split(f"\n## `{name}`\n")[1].split("\n## ")[0]
         cells = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
         documented = {column for cell in cells for column in re.findall(r"`(\w+)`", cell)}
-        assert documented == set(getattr(finished, name).columns)
+        assert documented == set(getattr(finished, name).columns), f"docs/guides/results.md: section `{name}`"
 
 
 def test_reference_pages_are_current():

@@ -467,4 +467,4 @@ def test_the_command_writes_pictures_for_a_paper(levelflow, tmp_path):
 def test_the_guide_lists_every_metric():
     text = (CHECKOUT / "docs" / "guides" / "studies.md").read_text(encoding="utf-8")
     listed = {line.split("`")[1]: line.split("|")[2].strip() for line in text.splitlines() if line.startswith("| `")}
-    assert listed == task.METRICS
+    assert listed == task.METRICS, "docs/guides/studies.md: section Metrics"

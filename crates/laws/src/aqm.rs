@@ -103,6 +103,8 @@ pub trait Queue: Clone + Debug + PartialEq {
     /// True if the discipline schedules several queues. `levelflow_path::Scheduler` implements these disciplines, and
     /// ignores the methods of this trait that process packets.
     const SCHEDULES: bool = false;
+    /// True if the discipline uses random numbers. A run then depends on its seed.
+    const DRAWS: bool = false;
 
     /// Returns true if ECN-capable packets are marked instead of dropped.
     fn ecn(_params: &Self::Params) -> bool {

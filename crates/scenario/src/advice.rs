@@ -13,9 +13,6 @@ use crate::traffic::{Arrivals, Dist};
 /// Offered load above which a link is overloaded. The additional 1e-9 allows for rounding.
 const MAX_LOAD: f64 = 1.0 + 1e-9;
 
-/// Queue disciplines that draw a random number for each packet.
-const RANDOM_QUEUES: [&str; 3] = ["red", "rem", "pi"];
-
 impl Resolved {
     /// Returns one line for each detail of the scenario that is valid but probably unintended.
     #[must_use]
@@ -149,7 +146,7 @@ impl Resolved {
             let mut wires = link.changes.iter().map(|state| &state.wire).chain([&link.wire]);
             wires.any(|wire| wire.loss != WireLoss::NONE || wire.jitter > Duration::ZERO)
                 || !link.routers.is_empty()
-                || RANDOM_QUEUES.contains(&link.queue.discipline().name)
+                || link.queue.draws()
         };
         self.network.links.iter().any(link) || self.network.flows.iter().any(draws)
     }

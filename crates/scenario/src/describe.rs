@@ -14,7 +14,7 @@ use crate::format::Scenario;
 use crate::laws::{InForce, rows_of};
 use crate::network::{FlowSpec, LinkSpec, LinkState, RouteSpec};
 use crate::profile::Profile;
-use crate::queues::queue_in_force;
+use crate::queues::{queue_in_force, queue_of};
 use crate::record::{
     BitsRecord, BufferRecord, FieldRecord, FlowRecord, LawRecord, LinkRecord, LinkStateRecord, ParameterRecord,
     Parameters, PathRecord, PlanRecord, QueueRecord, ScenarioRecord,
@@ -220,6 +220,7 @@ pub fn describe_queues() -> Vec<QueueRecord> {
         title: queue.title,
         source: queue.source,
         signal: queue.signal,
+        schedules: queue_of(queue.name).is_ok_and(|defaults| defaults.schedules()),
         params: describe_params(queue.params),
     };
     QUEUES.iter().map(describe).collect()

@@ -270,6 +270,8 @@ pub struct QueueRecord {
     pub source: &'static str,
     /// Meaning of the recorded signal.
     pub signal: &'static str,
+    /// True if it schedules several queues.
+    pub schedules: bool,
     /// Parameters.
     pub params: Vec<ParameterRecord>,
 }

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from dataclasses import dataclass, field, replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
+from levelflow import _core
 from levelflow.measure import samples
 from levelflow.measure.windows import is_listed
 from levelflow.style import COLOURS
@@ -19,7 +22,7 @@ from levelflow.theory.references import reference
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from levelflow.records import FlowRecord, LinkRecord
+    from levelflow.records import FlowRecord, LinkRecord, QueueRecord
     from levelflow.rundata import RunData
 
 Array = np.ndarray[Any, np.dtype[np.float64]]
@@ -37,8 +40,6 @@ RATES: tuple[Unit, ...] = (("Tb/s", 1e12), ("Gb/s", 1e9), ("Mb/s", 1e6), ("kb/s"
 TIMES: tuple[Unit, ...] = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
 SIZES: tuple[Unit, ...] = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0))
 MBPS, MS = ("Mb/s", 1e6), ("ms", 1e-3)
-#: Queue disciplines with several queues, or that shape or police below the line rate.
-SEVERAL_OR_SHAPED = ("cake", "dualpi2", "fq_codel", "policer")
 AMOUNT = re.compile(r"([\d.]+) (packets?|[kMGT]?B)")
 BYTES = {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
 
@@ -228,7 +229,15 @@ def queues(result: RunData, unit: Unit | None = None) -> Panel:
 def keeps_order(link: LinkRecord) -> bool:
     """Returns True if delay is proportional to backlog: a single FIFO, constant capacity, no shaper."""
     (discipline,) = link["queue"]
-    return not link["changes"] and discipline not in SEVERAL_OR_SHAPED
+    return not link["changes"] and discipline not in _several_or_shaped()
+
+
+@cache
+def _several_or_shaped() -> frozenset[str]:
+    """Returns the queue disciplines with several queues, or that shape or police below the line rate."""
+    disciplines: list[QueueRecord] = json.loads(_core.queues())
+    rated = {queue["name"] for queue in disciplines if any(row["name"] == "rate" for row in queue["params"])}
+    return frozenset(rated | {queue["name"] for queue in disciplines if queue["schedules"]})
 
 
 def utilisation(result: RunData) -> Panel:
@@ -343,7 +352,7 @@ def _buffer(result: RunData, link: LinkRecord) -> Curve | None:
     Returns None if the buffer has no limit, packet sizes are mixed, or the link has several queues.
     """
     (discipline,) = link["queue"]
-    if discipline in SEVERAL_OR_SHAPED:
+    if discipline in _several_or_shaped():
         return None
     found = AMOUNT.fullmatch(str(link["buffer"]))
     own = result.links.filter(pl.col("link").cast(pl.String) == link["name"])

@@ -100,6 +100,7 @@ impl Queue for Cake {
     };
     const OVERFLOW: Overflow = Overflow::Fattest;
     const SCHEDULES: bool = true;
+    const DRAWS: bool = true;
 
     fn ecn(params: &CakeParams) -> bool {
         params.ecn

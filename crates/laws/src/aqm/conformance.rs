@@ -74,10 +74,13 @@ pub fn table<Q: Queue>() {
             assert_eq!(info.params[row].unit, crate::Unit::Switch);
             for on in [false, true] {
                 let params = params::<Q>(Some((row, f64::from(u8::from(on))))).expect("a switch fits the defaults");
-                assert_eq!(Q::ecn(&params), on);
+                assert_eq!(Q::ecn(&params), on, "`ecn` must return the switch `ecn`");
             }
         }
-        None => assert!(!Q::ecn(&defaults::<Q>()), "no switch disables marks"),
+        None => assert!(
+            !Q::ecn(&defaults::<Q>()),
+            "`ecn` returns true: add a switch `ecn` to the parameters"
+        ),
     }
     let is_rate = |row: &ParamSpec| row.name == "rate" && row.unit == crate::Unit::Rate;
     match info.params.iter().position(is_rate) {
@@ -88,7 +91,7 @@ pub fn table<Q: Queue>() {
                 assert_eq!(limit(0.0), None);
             }
         }
-        None => assert_eq!(Q::rate(&defaults::<Q>()), None),
+        None => assert_eq!(Q::rate(&defaults::<Q>()), None, "`rate` needs a parameter `rate`"),
     }
 }
 
@@ -155,13 +158,22 @@ fn drive<Q: Queue>((queue, now): &mut (Q, Time), params: &Q::Params, inputs: &[I
                     queue: bytes(packets),
                     packets,
                 };
-                verdict = Some(queue.on_arrival(params, &packet, draw));
+                let other = (!Q::DRAWS).then(|| queue.clone().on_arrival(params, &packet, 0.0));
+                let found = queue.on_arrival(params, &packet, draw);
+                assert!(
+                    other.is_none_or(|other| other == found),
+                    "`on_arrival` uses `draw`: set `DRAWS` to true"
+                );
+                verdict = Some(found);
             }
             Input::Departure { after, waited, packets } => {
                 *now += Duration::from_ps(after);
                 let waited = Duration::from_ps(waited % now.as_ps());
                 let said = queue.on_departure(params, *now, waited, &port(packets));
-                assert!(Q::ACTS_ON_DEPARTURE || said == Verdict::Pass, "{queue:?}: {said:?}");
+                assert!(
+                    Q::ACTS_ON_DEPARTURE || said == Verdict::Pass,
+                    "`on_departure` returns {said:?}: set `ACTS_ON_DEPARTURE` to true"
+                );
                 verdict = Some(said);
             }
             Input::Interval { after, packets } => {

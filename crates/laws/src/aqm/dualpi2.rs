@@ -131,6 +131,7 @@ impl Queue for DualPi2 {
         params: &DualPi2Params::TABLE,
     };
     const SCHEDULES: bool = true;
+    const DRAWS: bool = true;
 
     fn ecn(params: &DualPi2Params) -> bool {
         params.ecn

@@ -79,6 +79,7 @@ impl Queue for FqCodel {
     };
     const OVERFLOW: Overflow = Overflow::Fattest;
     const SCHEDULES: bool = true;
+    const DRAWS: bool = true;
 
     fn ecn(params: &FqCodelParams) -> bool {
         params.ecn

@@ -70,6 +70,7 @@ impl Queue for Pi {
         signal: "marking probability",
         params: &PiParams::TABLE,
     };
+    const DRAWS: bool = true;
 
     fn ecn(params: &PiParams) -> bool {
         params.ecn

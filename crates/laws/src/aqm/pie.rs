@@ -88,6 +88,7 @@ impl Queue for Pie {
         signal: "drop probability",
         params: &PieParams::TABLE,
     };
+    const DRAWS: bool = true;
 
     fn ecn(params: &PieParams) -> bool {
         params.ecn

@@ -99,6 +99,7 @@ impl Queue for Red {
         signal: "average queue, packets",
         params: &RedParams::TABLE,
     };
+    const DRAWS: bool = true;
 
     fn ecn(params: &RedParams) -> bool {
         params.ecn

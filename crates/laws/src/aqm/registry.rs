@@ -73,6 +73,12 @@ macro_rules! queues {
             pub fn schedules(&self) -> bool {
                 match self { $(Self::$queue(_) => <$module::$queue as Queue>::SCHEDULES),+ }
             }
+
+            /// See [`Queue::DRAWS`].
+            #[must_use]
+            pub fn draws(&self) -> bool {
+                match self { $(Self::$queue(_) => <$module::$queue as Queue>::DRAWS),+ }
+            }
         }
 
         const MIXED: &str = "a discipline is always called with its own parameters";

@@ -71,6 +71,7 @@ impl Queue for Rem {
         signal: "price",
         params: &RemParams::TABLE,
     };
+    const DRAWS: bool = true;
 
     fn ecn(params: &RemParams) -> bool {
         params.ecn

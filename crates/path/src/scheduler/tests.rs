@@ -1,7 +1,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use levelflow_laws::aqm::codel::{Codel, CodelParams};
-use levelflow_laws::aqm::{Queue, Verdict, queue_params};
+use levelflow_laws::aqm::{QUEUES, Queue, QueueInfo, Verdict, queue_params};
 use levelflow_laws::{Arriving, Parameters, PortInfo, PortView};
 use levelflow_units::{Buffer, Rate};
 use proptest::collection::vec as list;
@@ -9,14 +9,18 @@ use proptest::prelude::*;
 
 use super::*;
 
+fn info(name: &str) -> &'static QueueInfo {
+    QUEUES.iter().find(|q| q.name == name).unwrap()
+}
+
+fn has(name: &str, parameter: &str) -> bool {
+    info(name).params.iter().any(|row| row.name == parameter)
+}
+
 /// Returns the parameters of a discipline. `changes` are in base units. All other parameters have their defaults.
 fn params(name: &str, changes: &[(&str, f64)]) -> AnyQueueParams {
-    let info = levelflow_laws::aqm::QUEUES.iter().find(|q| q.name == name).unwrap();
-    assert!(
-        changes
-            .iter()
-            .all(|(name, _)| info.params.iter().any(|row| row.name == *name))
-    );
+    let info = info(name);
+    assert!(changes.iter().all(|(row, _)| has(name, row)));
     let value = |row: &levelflow_laws::ParamSpec| {
         let change = changes.iter().find(|(name, _)| *name == row.name);
         change.map_or(row.default, |&(_, value)| value)
@@ -57,6 +61,20 @@ fn take(scheduler: &mut Scheduler<u32>, now: Time) -> Option<(Queued<u32>, bool)
     }
 }
 
+/// Disciplines that schedule several queues.
+fn several() -> Vec<&'static str> {
+    let names = QUEUES.iter().map(|queue| queue.name);
+    names.filter(|name| params(name, &[]).schedules()).collect()
+}
+
+#[test]
+fn every_discipline_that_schedules_has_a_scheduler() {
+    for name in several() {
+        let found = Scheduler::<u32>::new(&params(name, &[]), Stream::new(1, "queue", "test"));
+        assert!(found.is_some(), "{name} has `SCHEDULES`: add it to `Scheduler::new`");
+    }
+}
+
 /// CoDel target in seconds. It is so large that no packet exceeds it.
 const PATIENT: (&str, f64) = ("target", 100.0);
 
@@ -90,12 +108,13 @@ proptest! {
     #[test]
     fn packets_are_conserved_and_keep_their_order(
         steps in list((0..9_u32, 60..1514_u32, 0..2000_u64, 0..4_u8, any::<bool>()), 1..400),
-        (name, limit) in (prop::sample::select(vec!["fq_codel", "cake", "dualpi2"]), 1.0..40.0_f64),
+        (name, limit) in (prop::sample::select(several()), 1.0..40.0_f64),
     ) {
-        let mut queues = scheduler(name, &[("limit", limit.floor()), ("target", 0.0005)]);
+        let changes = [("limit", limit.floor()), ("target", 0.0005)];
+        let mut queues = scheduler(name, &changes[..1 + usize::from(has(name, "target"))]);
         let held = queues.memory_held();
         let (mut now, mut inside, mut next) = (us(0), BTreeMap::new(), 0);
-        let mut last: BTreeMap<(u32, bool), u32> = BTreeMap::new();
+        let mut last: BTreeMap<(u32, Option<usize>), u32> = BTreeMap::new();
         for (of, size, gap, ecn, arrives) in steps {
             now += Duration::from_us(gap);
             let ecn = [Ecn::NotCapable, Ecn::Classic, Ecn::Scalable, Ecn::Marked][usize::from(ecn)];
@@ -110,8 +129,8 @@ proptest! {
                 if let Some((queued, marked)) = take(&mut queues, now) {
                     prop_assert_eq!(inside.remove(&queued.packet), Some(queued.size));
                     prop_assert!(!marked || queued.class.ecn.is_capable());
-                    let low_latency = name == "dualpi2" && matches!(queued.class.ecn, Ecn::Scalable | Ecn::Marked);
-                    let before = last.insert((queued.class.flow, low_latency), queued.packet);
+                    let latency = (queues.classes() == Classes::Latency).then(|| queued.class.ecn.latency_class());
+                    let before = last.insert((queued.class.flow, latency), queued.packet);
                     prop_assert!(before.is_none_or(|before| before < queued.packet));
                 }
             }

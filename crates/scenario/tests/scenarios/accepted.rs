@@ -151,6 +151,8 @@ fn a_seed_matters_where_something_is_drawn() {
         ("/flow/0/size", json!({ "exponential": "10 packets" })),
         ("/link/0/loss", json!(0.1)),
         ("/link/0/queue", json!("red")),
+        ("/link/0/queue", json!("pie")),
+        ("/link/0/queue", json!("fq_codel")),
         ("/flow/0/arrivals", json!({ "poisson": "1 /s" })),
     ] {
         assert!(resolve(&[&calm[..], &[(key, value)]].concat()).is_random(), "{key}");
