@@ -1,6 +1,6 @@
 """Completion times of short transfers relative to processor sharing: `python -m experiments.short_flows`.
 
-Transfers arrive at random on one link. Prints a table in Markdown, and draws loss and longest queueing delay versus
+Transfers arrive at random on one link. Prints a table in Markdown, and draws drops and longest queueing delay versus
 completion time with `--out`.
 """
 
@@ -54,7 +54,6 @@ class Row:
         unfinished: transfers that did not finish.
         mean, p99: completion time divided by that of processor sharing with the same arrivals, one value per seed.
         dropped: dropped packets.
-        sent: packets that arrived at the link.
         delay: longest queueing delay, s.
     """
 
@@ -62,7 +61,6 @@ class Row:
     mean: list[float]
     p99: list[float]
     dropped: int
-    sent: int
     delay: float
 
 
@@ -91,7 +89,7 @@ def scenario(law: str, traffic: Traffic, load: float, seed: int) -> Scenario:
 
 def measure(law: str, traffic: Traffic, load: float, seeds: Iterable[int]) -> Row:
     """Runs a law and compares completion times with processor sharing of the same arrivals."""
-    unfinished, dropped, sent, delay = 0, 0, 0, 0.0
+    unfinished, dropped, delay = 0, 0, 0.0
     ratios: list[list[float]] = []
     for seed in seeds:
         result = scenario(law, traffic, load, seed).run()
@@ -102,12 +100,11 @@ def measure(law: str, traffic: Traffic, load: float, seeds: Iterable[int]) -> Ro
         (link, _) = result.summary["links"]
         unfinished += int(np.isnan(times).sum())
         dropped += link["dropped_packets"]
-        sent += link["arrived_packets"]
         delay = max(delay, link["queueing_delay_s"]["max"] or 0.0)
         if not unfinished:
             ratios.append([times.mean() / ideal.mean(), *np.percentile(times, [99]) / np.percentile(ideal, [99])])
     mean, p99 = zip(*ratios, strict=True) if ratios and not unfinished else ((), ())
-    return Row(unfinished, list(mean), list(p99), dropped, sent, delay)
+    return Row(unfinished, list(mean), list(p99), dropped, delay)
 
 
 def spread(values: Sequence[float]) -> str:
@@ -118,7 +115,7 @@ def spread(values: Sequence[float]) -> str:
 
 
 def draw(path: Path, rows: dict[tuple[str, str, float], Row]) -> None:
-    """Draws loss and longest queueing delay versus the mean completion time."""
+    """Draws drops and longest queueing delay versus the mean completion time."""
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(9, 4), layout="constrained")
@@ -126,13 +123,14 @@ def draw(path: Path, rows: dict[tuple[str, str, float], Row]) -> None:
     for law in dict.fromkeys(law for law, _, _ in rows):
         own = [row for (name, _, _), row in rows.items() if name == law and row.mean]
         times = [np.mean(row.mean) for row in own]
-        loss.plot(times, [100 * row.dropped / row.sent for row in own], "o", label=law, alpha=0.7)
+        loss.plot(times, [row.dropped for row in own], "o", label=law, alpha=0.7)
         delay.plot(times, [1e3 * row.delay for row in own], "o", label=law, alpha=0.7)
-    for axes, label in ((loss, "dropped packets (%)"), (delay, "longest queueing delay (ms)")):
+    for axes, label in ((loss, "dropped packets"), (delay, "longest queueing delay (ms)")):
         axes.axvline(1, color="gray", linewidth=0.8)
         axes.set(xlabel="mean completion time / processor sharing", ylabel=label, xscale="log")
-    loss.set_yscale("symlog", linthresh=0.01)
-    delay.set_yscale("symlog", linthresh=1)
+    loss.set_yscale("symlog", linthresh=10)
+    loss.set_ylim(bottom=-1)
+    delay.set_yscale("log")
     delay.legend(fontsize=8)
     figure.savefig(path, dpi=120)
 

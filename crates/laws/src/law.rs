@@ -227,6 +227,12 @@ impl FlowInfo {
             size: None,
         }
     }
+
+    /// Returns these properties with another seed and size.
+    #[must_use]
+    pub const fn with(self, seed: u64, size: Option<Bytes>) -> Self {
+        Self { seed, size, ..self }
+    }
 }
 
 /// Packet that is about to be sent.

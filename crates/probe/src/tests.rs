@@ -237,7 +237,7 @@ fn a_missing_and_a_busy_reflector_are_distinguished() {
     assert_eq!(World::new(dead, clear, 1).run(), Err(Failure::NoReply));
     let mut world = World::new(clear, clear, 1);
     let other = SocketAddr::from(([10, 0, 0, 9], 7000));
-    let ask = |world: &mut World, message: Message| {
+    let request = |world: &mut World, message: Message| {
         let (mut wire, mut answer) = ([0; CONTROL_BYTES], [0; CONTROL_BYTES]);
         message.encode(&mut wire);
         world.reflector.handle_input(world.now, other, &wire, &mut answer);

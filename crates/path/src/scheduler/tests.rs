@@ -111,7 +111,7 @@ proptest! {
         (name, limit) in (prop::sample::select(several()), 1.0..40.0_f64),
     ) {
         let changes = [("limit", limit.floor()), ("target", 0.0005)];
-        let mut queues = scheduler(name, &changes[..1 + usize::from(has(name, "target"))]);
+        let mut queues = scheduler(name, &changes[..=usize::from(has(name, "target"))]);
         let held = queues.memory_held();
         let (mut now, mut inside, mut next) = (us(0), BTreeMap::new(), 0);
         let mut last: BTreeMap<(u32, Option<usize>), u32> = BTreeMap::new();

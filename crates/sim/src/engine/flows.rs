@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use levelflow_laws::{FlowInfo, Opening, Protocol, SenderLaw};
+use levelflow_laws::{Opening, Protocol, SenderLaw};
 use levelflow_path::scheduler::{Ecn, FlowKey};
 use levelflow_transport::ENDLESS;
 use levelflow_units::{Bytes, Time};
@@ -255,12 +255,7 @@ impl<P: Protocol> Sim<P> {
         } else {
             0
         };
-        let size = drawn.size.map(Bytes::new);
-        let info = FlowInfo {
-            seed,
-            size,
-            ..entry.info
-        };
+        let info = entry.info.with(seed, drawn.size.map(Bytes::new));
         let mut flow = Flow::new(e, &entry.rules, &info, self.now, recovers);
         if drawn.size.is_some() {
             flow.incoming.get_or_insert_default();
