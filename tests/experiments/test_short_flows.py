@@ -1,7 +1,6 @@
 """Slots: completion times close to processor sharing, short queues, and the claims of its page."""
 
 import pytest
-
 from experiments import short_flows
 from experiments.short_flows import TRAFFIC
 

@@ -16,5 +16,4 @@ def test_level_has_the_share_that_other_traffic_cannot_take(floor):
     made.set("law.level.floor", floor)
     flows = made.run().flows
     late = flows.filter((flows["t"] > 20) & (flows["flow"] == "level"))
-    expected = max(floor - 0.05, 0.0) * CAPACITY
-    assert late["goodput_bps"].mean() == pytest.approx(expected, abs=0.01 * CAPACITY)
+    assert late["goodput_bps"].mean() == pytest.approx(floor * CAPACITY, abs=0.01 * CAPACITY)

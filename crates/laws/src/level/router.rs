@@ -90,8 +90,8 @@ pub fn smoothed(last: f64, bounds: [f64; 2]) -> f64 {
 pub struct Router {
     capacity: f64,
     target: f64,
-    /// Largest rate of other traffic that reduces the level, bit/s.
-    most_other: f64,
+    /// Capacity that other traffic cannot take, bit/s.
+    floor: f64,
     pub(super) sums: Sums,
     /// Sums of the previous interval. Packets of the current interval still add to these sums.
     pub(super) last: Sums,
@@ -181,7 +181,7 @@ impl RouterLaw for Router {
         Self {
             capacity,
             target,
-            most_other: (1.0 - params.floor) * capacity,
+            floor: params.floor * capacity,
             sums: Sums::new(level),
             last: Sums::new(level),
             level,
@@ -196,7 +196,7 @@ impl RouterLaw for Router {
     fn on_capacity(&mut self, params: &RouterParams, capacity: Rate) {
         self.capacity = capacity.bps();
         self.target = params.gamma * self.capacity;
-        self.most_other = (1.0 - params.floor) * self.capacity;
+        self.floor = params.floor * self.capacity;
         self.byte_time = byte_time(self.capacity);
     }
 
@@ -284,7 +284,7 @@ impl Router {
     fn close(&mut self, sums: &Sums, secs: f64) -> f32 {
         let rate = |bits: u64| bits as f64 / f64::from(1 << BIT_BITS) / secs;
         let flows = |gaps: u64| gaps as f64 / (1_u64 << GAP_BITS) as f64 / secs;
-        let other = rate(sums.other).min(self.most_other);
+        let other = rate(sums.other).min(self.capacity - self.floor);
         let census = Census {
             flows: flows(sums.gaps),
             few: flows(sums.gaps_below),
@@ -292,7 +292,8 @@ impl Router {
             largest: sums.largest.into(),
             least_above: sums.least_above.into(),
         };
-        let (threshold, bound) = fill((self.target - other).max(0.0), &census);
+        let target = (self.target - other).max(self.floor.min(self.target));
+        let (threshold, bound) = fill(target, &census);
         self.level = smoothed(self.level.into(), [self.bound, bound]).min(f32::MAX.into()) as f32;
         self.bound = bound;
         self.refuses = rate(sums.proposed) + other > self.capacity;

@@ -13,7 +13,7 @@ parameters! {
         share: f64 = Unit::Number, 0.5, (0.001, 1.0),
             "largest grant as a fraction of the free part of the horizon",
             "Levelflow; the rule is that of Choudhury and Hahne 1998 for shared buffers";
-        least: f64 = Unit::Number, 0.2, (0.0, 1.0),
+        least: f64 = Unit::Number, 0.2, (0.001, 1.0),
             "smallest limit on a grant as a fraction of the horizon",
             "Levelflow";
         /// Horizon before the first packet with a round-trip time.

@@ -3,6 +3,7 @@
 use levelflow_units::{Duration, Rate, Time};
 
 use super::{Header, RouterParams};
+use crate::header::LONGEST_TIME;
 use crate::law::{Arriving, PortInfo, PortView, RouterLaw};
 use crate::offload::Offload;
 
@@ -18,10 +19,12 @@ pub struct Router {
     floor: f64,
     /// Rate at which slots carry data, bit/s.
     rate: f64,
-    /// Largest sum of the slots that a request may find, in seconds.
+    /// Mean round-trip time, in seconds.
     horizon: f64,
-    /// End of the last reserved slot, relative to the arrival of requests.
-    pub(super) end: Time,
+    /// Data of the slots that had not ended when the last request arrived, bits.
+    reserved: f64,
+    /// Arrival time of the last request.
+    requested_at: Time,
     /// Bytes of other traffic in this control interval.
     other: u64,
     /// Number and sum of the round-trip times in the headers of this control interval.
@@ -30,19 +33,21 @@ pub struct Router {
 }
 
 impl Router {
-    /// Reserves a slot for a request. Returns the time until the slot starts and the granted amount of data, in bits.
+    /// Reserves a slot for a request. Returns the time until the slot starts, in seconds, and the granted
+    /// amount of data, in bits.
     ///
-    /// Slots are contiguous and do not overlap. Packets of a slot arrive one round-trip time after the request, shifted by
-    /// the start of the slot. Flows with equal round-trip times therefore never send at the same time.
+    /// At a constant rate, slots are contiguous and do not overlap. If the rate changes, slots that start later end
+    /// earlier or later, but the amount of reserved data remains.
     #[inline]
-    pub(super) fn reserve(&mut self, params: &RouterParams, now: Time, request: f64, rtt: f64) -> (Duration, f64) {
-        let wait = self.end.since(now);
-        let horizon = self.horizon.max(rtt / 2.0);
-        let free = params.share * (horizon - wait.as_secs_f64());
+    pub(super) fn reserve(&mut self, params: &RouterParams, now: Time, request: f64, rtt: f64) -> (f64, f64) {
+        let ended = self.rate * now.since(self.requested_at).as_secs_f64();
+        self.reserved = (self.reserved - ended).max(0.0);
+        self.requested_at = now;
+        let wait = self.reserved / self.rate;
+        let free = params.share * (self.horizon.max(rtt / 2.0) - wait);
         let grant = request.min(self.rate * free.max(params.least * self.horizon));
-        let slot = Duration::from_secs_f64(grant / self.rate).unwrap_or(Duration::ZERO);
-        self.end = self.end.max(now).saturating_add(slot);
-        (wait, grant)
+        self.reserved += grant;
+        (wait.min(LONGEST_TIME.into()), grant)
     }
 }
 
@@ -58,7 +63,8 @@ impl RouterLaw for Router {
             floor: params.floor * capacity,
             rate: target,
             horizon: params.initial_rtt.as_secs_f64(),
-            end: Time::ZERO,
+            reserved: 0.0,
+            requested_at: Time::ZERO,
             other: 0,
             rtts: 0,
             rtt_sum: 0,
@@ -87,7 +93,7 @@ impl RouterLaw for Router {
         if header.request > 0.0 {
             let (wait, grant) = self.reserve(params, packet.now, header.grant.into(), header.rtt.into());
             header.grant = grant as f32;
-            header.wait = header.wait.max(wait.as_secs_f64() as f32);
+            header.wait = header.wait.max(wait as f32);
             header.rate = header.rate.min(self.rate as f32);
         }
     }

@@ -114,6 +114,9 @@ impl SenderLaw for Sender {
         if packet.kind == Kind::Data {
             self.current.bits -= packet.size.as_bits_f64();
         }
+        if packet.kind == Kind::Syn {
+            self.requested = None; // the last opening packet or its ACK was lost
+        }
         let mut request = 0.0;
         if self.requested.is_none() && self.next.bits <= 0.0 && packet.kind != Kind::Fin {
             let least = if without_slot {

@@ -38,7 +38,7 @@ fn pass_request(router: &mut Router, params: &Both<Slots>, now: Time, bits: f32)
 }
 
 #[test]
-fn eq_2_to_4_for_three_requests() {
+fn eq_2_to_4_for_several_requests() {
     let params = both(&[]);
     let mut router = router(&params);
     let rate = 0.98 * C;
@@ -51,12 +51,14 @@ fn eq_2_to_4_for_three_requests() {
     let second = pass_request(&mut router, &params, ms(40), 1e9);
     close(second.wait.into(), 0.01, 1e-6);
     close(second.grant.into(), 0.045 * rate, 1e-6);
-    // The slots last 95 ms in total. Half of the free 5 ms is less than the smallest limit, a fifth of the horizon.
-    let third = pass_request(&mut router, &params, ms(0), 1e9);
-    close(third.wait.into(), 0.095, 1e-6);
-    close(third.grant.into(), 0.02 * rate, 1e-6);
-    let small = pass_request(&mut router, &params, ms(0), 8000.0);
-    assert_eq!(small.grant, 8000.0);
+    let third = pass_request(&mut router, &params, ms(40), 1e9);
+    close(third.wait.into(), 0.055, 1e-6);
+    close(third.grant.into(), 0.0225 * rate, 1e-6);
+    // Half of the free 22.5 ms is less than the smallest limit, a fifth of the horizon.
+    let fourth = pass_request(&mut router, &params, ms(40), 1e9);
+    close(fourth.wait.into(), 0.0775, 1e-6);
+    close(fourth.grant.into(), 0.02 * rate, 1e-6);
+    assert_eq!(pass_request(&mut router, &params, ms(40), 8000.0).grant, 8000.0);
 }
 
 #[test]
@@ -87,6 +89,23 @@ fn eq_1_leaves_the_capacity_that_other_traffic_uses() {
     close(after(0.5), 0.98 * 0.5, 1e-9);
     close(after(2.0), 0.05, 1e-9);
     close(after(0.0), 0.98, 1e-9);
+}
+
+#[test]
+fn reserved_data_is_sent_at_the_present_rate() {
+    let params = both(&[]);
+    let mut router = router(&params);
+    pass_request(&mut router, &params, Time::ZERO, 49e3 * 8.0);
+    // Half of the capacity is left, so that the remaining data takes twice as long.
+    let half = Rate::clamped(0.5 * C).bytes_in(Duration::from_ms(100)) as u64;
+    router.on_arrival(&params.routers, &Arriving::alone(Bytes::new(half)), None);
+    router.on_interval(&params.routers, Duration::from_ms(100), &PortView::IDLE);
+    close(
+        pass_request(&mut router, &params, Time::ZERO, 8.0).wait.into(),
+        0.08,
+        1e-4,
+    );
+    close(pass_request(&mut router, &params, ms(60), 8.0).wait.into(), 0.02, 1e-3);
 }
 
 #[test]
@@ -208,6 +227,16 @@ fn a_lost_request_is_repeated() {
     assert_eq!(send(&mut sender, ms(101), 3, Kind::Data).request, 776e3);
     // Without a slot, the sender repeats its request after two round-trip times.
     close(8000.0 / sender.pace().bps(), 0.1, 1e-9);
+}
+
+#[test]
+fn a_repeated_opening_packet_repeats_the_request() {
+    let mut sender = sender(Some(5000));
+    send(&mut sender, ms(0), 0, Kind::Syn);
+    let again = send(&mut sender, ms(1000), 1, Kind::Syn);
+    assert_eq!(again.request, 40e3);
+    reply(&mut sender, ms(1050), 1, Kind::Syn, granted(again, 40e3, 0.0));
+    close(sender.rate().bps(), 8e6, 1e-6);
 }
 
 #[test]

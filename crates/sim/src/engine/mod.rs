@@ -397,7 +397,8 @@ impl<P: Protocol> Sim<P> {
                 flow.timer.clear();
             }
             if opened && flow.sender.law().paces() {
-                if let Some(at) = flow.pace.set(self.now) {
+                let departure = flow.sender.departure(entry.rules.lend().limits);
+                if let Some(at) = flow.pace.set(departure) {
                     self.schedule(at, Target::Send(i));
                 }
             } else {
