@@ -1,8 +1,8 @@
 //! Slots: transfers in reserved time slots, for short completion times (Levelflow).
 //!
 //! A sender requests a slot for its data. Each router of the path reserves the next free time of its link, and limits
-//! the amount of data. The sender waits for the longest of these times, and then sends at the rate of the slot. Slots of
-//! flows with equal round-trip times do not overlap, so that queues stay empty.
+//! the amount of data. The sender waits for the longest of these times, and then sends at the rate of the slot. Slots
+//! of flows with equal round-trip times do not overlap, so that queues stay empty.
 
 mod header;
 mod params;
