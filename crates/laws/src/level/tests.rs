@@ -144,9 +144,8 @@ proptest! {
         sleepy in 0_usize..4,
     ) {
         let (fair, depth) = max_min(&network.targets, &network.paths);
-        // Time that sufficed on all such networks. Theorem 2 of docs/theory/level.md proves a longer time. Level k
-        // takes the information delays, at most k + 3 updates, and `LAST_EIGHTH` updates. Each link misses at most every
-        // second update. The number of steps is therefore doubled.
+        // Time that sufficed on all such networks; theorem 2 of docs/theory/level.md proves a longer time. Each link
+        // misses at most every second update. The number of steps is therefore doubled.
         let round_trip = 2 * network.delay * 4;
         let steps: usize = (0..=depth).map(|k| round_trip + 1 + 2 * (k + 3 + LAST_EIGHTH)).sum();
         let rates = network.run(steps, &start, |step, link| sleepy > 0 && step % 2 == 0 && (step + link) % (sleepy + 1) == 0);
