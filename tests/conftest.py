@@ -121,10 +121,10 @@ def checkout(tmp_path, monkeypatch):
     from figures import LAWS
 
     from levelflow import library
-    from levelflow.cli import reproduce
+    from levelflow.cli import app
     from levelflow.reproduce import runner
 
     monkeypatch.setattr(library, "PAPERS", tmp_path / "papers")
     monkeypatch.setattr(runner, "available", lambda: LAWS)
     monkeypatch.chdir(tmp_path)
-    return lambda *args: CliRunner().invoke(reproduce.reproduce, args)
+    return lambda *args: CliRunner().invoke(app, ["reproduce", *args])

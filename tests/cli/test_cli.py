@@ -107,12 +107,8 @@ def test_help_names_values_as_the_reference_does(command):
 
 
 @pytest.mark.parametrize("command", [(), ("run",), ("theory", "check"), ("reproduce",)])
-def test_help_has_a_short_name(command):
-    words = (
-        [sys.executable, "-c", "from levelflow.cli import main; main()", *command, option]
-        for option in ("-h", "--help")
-    )
-    short, long = (subprocess.run(line, capture_output=True, text=True, check=False) for line in words)
+def test_help_has_a_short_name(levelflow, command):
+    short, long = (levelflow(*command, option) for option in ("-h", "--help"))
     assert short.returncode == 0
     assert short.stdout == long.stdout
     assert "--help" in short.stdout

@@ -8,7 +8,7 @@ from click.testing import CliRunner
 from conftest import lack
 
 from levelflow import dataplane, library
-from levelflow.cli import reproduce as cli
+from levelflow.cli import app
 from levelflow.reproduce import runner
 from levelflow.reproduce.model import ClaimError, discover, load, select
 
@@ -69,7 +69,7 @@ def reproduce(tmp_path, monkeypatch):
         (folder / "scenario.toml").write_text(SCENARIO)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(library, "PAPERS", tmp_path / "papers")
-    return lambda *args: CliRunner().invoke(cli.reproduce, args)
+    return lambda *args: CliRunner().invoke(app, ["reproduce", *args])
 
 
 def test_a_network_and_the_simulator_at_the_same_scale_are_in_the_units_of_the_paper(tmp_path, reproduce):

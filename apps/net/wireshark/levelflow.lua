@@ -181,9 +181,6 @@ local signallings = {
     [11] = {
         name = "slots",
         fields = {
-            { name = "flags", doc = "flags", bytes = 1, writer = "receiver", bits = {
-                { name = "ack", mask = 1, doc = "an ACK (written by the receiver)" },
-            } },
             { name = "rtt", doc = "latest round-trip time of the sender, s; 0 before the first ACK", bytes = 4, writer = "sender", low = 0.0, high = 100.0 },
             { name = "request", doc = "data for which the sender requests a slot, bits; 0 for no request", bytes = 4, writer = "sender", low = 0.0, high = 3.4028234663852886e+38 },
             { name = "grant", doc = "smallest amount of data granted by the routers passed, bits; the request before the first router", bytes = 4, writer = "router", low = 0.0, high = 3.4028234663852886e+38 },

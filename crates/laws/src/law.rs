@@ -404,9 +404,10 @@ pub trait SenderLaw: Debug {
     fn pace(&self) -> Rate {
         self.rate()
     }
-    /// Returns the time between the ACK of the [opening packet](Opening::Handshake) and the first data packet.
-    fn opening_delay(&self) -> Duration {
-        Duration::ZERO
+    /// Returns the earliest departure time of the first data packet after the ACK of the [opening
+    /// packet](Opening::Handshake).
+    fn opens_at(&self) -> Time {
+        Time::ZERO
     }
     /// Returns the timeout of a timer that replaces the retransmission timeout (RTO) of the transport; `None` to use
     /// the RTO. Each ACK restarts the timer. When the timer expires, it restarts and calls

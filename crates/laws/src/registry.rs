@@ -364,7 +364,7 @@ macro_rules! laws {
                 each! { [$($law)+] self s: fn rate() -> R }
                 each! { [$($law)+] self s: fn paces() -> bool }
                 each! { [$($law)+] self s: fn pace() -> R }
-                each! { [$($law)+] self s: fn opening_delay() -> D }
+                each! { [$($law)+] self s: fn opens_at() -> T }
                 each! { [$($law)+] self s: fn timeout() -> Option<D> }
                 each! { [$($law)+] self s: fn window() -> u32 }
                 each! { [$($law)+] self s: fn proposal() -> R }

@@ -97,11 +97,7 @@ impl Flow {
             least,
         };
         let stop = plan.time.map(|time| Time::ZERO + time);
-        let info = FlowInfo {
-            packet_size: plan.packet,
-            seed: rand::random(),
-            size: plan.size,
-        };
+        let info = FlowInfo::of(plan.packet).with(rand::random(), plan.size);
         let mut sender = Sender::new(plan.params.clone(), info, id)
             .with_limits(limits)
             .with_transfer(plan.size.map(Bytes::get), stop, plan.size.is_some());

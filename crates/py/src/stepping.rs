@@ -231,21 +231,10 @@ pub struct Sender {
 #[pymethods]
 impl Sender {
     #[new]
-    #[pyo3(signature = (law, params_json, packet_bytes, logged=false, seed=0, size_bytes=None))]
-    fn new(
-        law: &str,
-        params_json: &str,
-        packet_bytes: u64,
-        logged: bool,
-        seed: u64,
-        size_bytes: Option<u64>,
-    ) -> PyResult<Self> {
+    #[pyo3(signature = (law, params_json, packet_bytes, logged=false, seed=0))]
+    fn new(law: &str, params_json: &str, packet_bytes: u64, logged: bool, seed: u64) -> PyResult<Self> {
         let chosen = Chosen::law(law, params_json, logged)?;
-        let flow = FlowInfo {
-            packet_size: Bytes::new(packet_bytes),
-            seed,
-            size: size_bytes.map(Bytes::new),
-        };
+        let flow = FlowInfo::of(Bytes::new(packet_bytes)).with(seed, None);
         let log = chosen.log(0, Role::Sender(chosen.params.law(), flow));
         let law = LoggedSender::with_log(AnySender::new(&chosen.params, &flow), log);
         let receiver = LoggedReceiver::with_log(

@@ -196,11 +196,7 @@ fn flow(law_config: &LawConfig) -> Sender {
         control: 0,
         least: 0,
     };
-    let info = FlowInfo {
-        packet_size: packet,
-        seed: rand::random(),
-        size: None,
-    };
+    let info = FlowInfo::of(packet).with(rand::random(), None);
     let mut sender = Sender::new(law_config.params.clone(), info, rand::random())
         .with_limits(limits)
         .without_handshake()

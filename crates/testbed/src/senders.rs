@@ -252,11 +252,8 @@ impl Work {
 impl Live {
     fn new(entry: &SenderEntry, flow: u32, start: Start, member: u64) -> Self {
         let name = format!("{}.{member}", entry.name);
-        let info = FlowInfo {
-            packet_size: entry.packet,
-            seed: Stream::new(entry.seed, "law", &name).bits(),
-            size: start.size().map(Bytes::new),
-        };
+        let seed = Stream::new(entry.seed, "law", &name).bits();
+        let info = FlowInfo::of(entry.packet).with(seed, start.size().map(Bytes::new));
         let mut sender = Sender::new(entry.params.clone(), info, flow)
             .with_limits(entry.limits())
             .with_transfer(start.size(), Some(start.stop), entry.reliable);

@@ -539,7 +539,7 @@ where
         self.law.on_feedback(rules.params, now, &feedback);
         if !self.open {
             self.open = true;
-            self.pacer = Pacer::new(now.saturating_add(self.law.opening_delay()));
+            self.pacer = Pacer::new(now.max(self.law.opens_at()));
         } else if in_time && self.departure(rules.limits) < now {
             // Congestion window or rate allowed no packet until now, so there is no lag to compensate.
             self.pacer = Pacer::new(now);

@@ -1,19 +1,10 @@
-//! The 21-byte header: a request of a sender, and the reply of the routers.
+//! The 20-byte header: a request of a sender, and the reply of the routers.
 
-use crate::header::{Bits, Values, header};
-
-const ACK: u8 = 1;
-
-const FLAGS: Values = Values::Bits(&[Bits {
-    name: "ack",
-    mask: ACK as u32,
-    doc: "an ACK (written by the receiver)",
-}]);
+use crate::header::{Values, header};
 
 header! {
     /// Fields of a Slots packet.
     pub struct Header {
-        flags: u8 = FLAGS, Receiver, "flags";
         rtt: f32 = Values::TIME, Sender, "latest round-trip time of the sender, s; 0 before the first ACK";
         request: f32 = Values::MAGNITUDE, Sender, "data for which the sender requests a slot, bits; 0 for no request";
         grant: f32 = Values::MAGNITUDE, Router, "smallest amount of data granted by the routers passed, bits; the request before the first router";
@@ -27,23 +18,10 @@ header! {
 }
 
 impl Header {
-    /// Returns true for an ACK.
-    #[inline]
-    #[must_use]
-    pub fn is_ack(&self) -> bool {
-        self.flags & ACK != 0
-    }
-
     /// Returns true if a router has granted a slot.
     #[inline]
     #[must_use]
     pub fn is_granted(&self) -> bool {
         self.rate < f32::MAX
-    }
-
-    #[inline]
-    pub(super) fn reflected(mut self) -> Self {
-        self.flags |= ACK;
-        self
     }
 }

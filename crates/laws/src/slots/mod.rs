@@ -2,7 +2,7 @@
 //!
 //! A sender requests a slot for its data. Each router of the path reserves the next free time of its link, and limits
 //! the amount of data. The sender waits for the longest of these times, and then sends at the rate of the slot. Slots
-//! of flows with equal round-trip times do not overlap, so that queues stay empty.
+//! of flows with equal round-trip times do not overlap, so that queues stay short.
 
 mod header;
 mod params;
@@ -17,7 +17,7 @@ pub use router::Router;
 pub use sender::Sender;
 
 use crate::law::{
-    Arrived, Law, LawInfo, Opening, Protocol, RouterInfo, Signal, Signalling, SignallingInfo, Transport, WireSignalling,
+    Law, LawInfo, Opening, Protocol, RouterInfo, Signal, Signalling, SignallingInfo, Transport, WireSignalling,
 };
 
 /// Signalling of the law: header, router and receiver.
@@ -29,11 +29,6 @@ impl Signalling for Signals {
     type Header = Header;
     type Router = Router;
     type Receiver = ();
-
-    #[inline]
-    fn reflect(_receiver: &mut (), _arrived: &Arrived, header: &Header) -> Header {
-        header.reflected()
-    }
 }
 
 impl WireSignalling for Signals {

@@ -3,12 +3,13 @@
 use levelflow_units::{Duration, Rate, Time};
 
 use super::{Header, RouterParams};
+use crate::bytes::fixed;
 use crate::header::LONGEST_TIME;
 use crate::law::{Arriving, PortInfo, PortView, RouterLaw};
 use crate::offload::Offload;
 
-/// Unit of the sum of round-trip times, ps.
-const PS_PER_UNIT: u64 = 1 << 20;
+/// Fractional bits of the fixed-point sum of round-trip times, in seconds.
+const RTT_BITS: u32 = 30;
 
 /// Router of Slots.
 #[derive(Debug, Clone, PartialEq)]
@@ -33,13 +34,13 @@ pub struct Router {
 }
 
 impl Router {
-    /// Reserves a slot for a request. Returns the time until the slot starts, in seconds, and the granted
-    /// amount of data, in bits.
+    /// Reserves a slot for a request. Returns the time until the slot starts, in seconds, and the granted amount
+    /// of data, in bits.
     ///
     /// At a constant rate, slots are contiguous and do not overlap. If the rate changes, slots that start later end
     /// earlier or later, but the amount of reserved data remains.
     #[inline]
-    pub(super) fn reserve(&mut self, params: &RouterParams, now: Time, request: f64, rtt: f64) -> (f64, f64) {
+    fn reserve(&mut self, params: &RouterParams, now: Time, request: f64, rtt: f64) -> (f64, f64) {
         let ended = self.rate * now.since(self.requested_at).as_secs_f64();
         self.reserved = (self.reserved - ended).max(0.0);
         self.requested_at = now;
@@ -80,15 +81,13 @@ impl RouterLaw for Router {
 
     #[inline]
     fn on_arrival(&mut self, params: &RouterParams, packet: &Arriving, header: Option<&mut Header>) {
-        let Some(header) = header.filter(|header| !header.is_ack()) else {
+        let Some(header) = header else {
             self.other = self.other.saturating_add(packet.size.get());
             return;
         };
         if header.rtt > 0.0 {
             self.rtts += 1;
-            self.rtt_sum = self
-                .rtt_sum
-                .saturating_add((f64::from(header.rtt) * 1e12) as u64 / PS_PER_UNIT);
+            self.rtt_sum = self.rtt_sum.saturating_add(fixed(header.rtt, RTT_BITS));
         }
         if header.request > 0.0 {
             let (wait, grant) = self.reserve(params, packet.now, header.grant.into(), header.rtt.into());
@@ -110,7 +109,7 @@ impl RouterLaw for Router {
         let other = self.other as f64 * 8.0 / elapsed.as_secs_f64();
         self.rate = (self.target - params.gamma * other).max(self.floor);
         if self.rtts > 0 {
-            self.horizon = self.rtt_sum as f64 / self.rtts as f64 * PS_PER_UNIT as f64 / 1e12;
+            self.horizon = self.rtt_sum as f64 / self.rtts as f64 / f64::from(1 << RTT_BITS);
         }
         (self.other, self.rtts, self.rtt_sum) = (0, 0, 0);
     }

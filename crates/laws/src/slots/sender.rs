@@ -9,8 +9,10 @@ use crate::law::{Feedback, FlowInfo, Kind, Outgoing, SenderLaw};
 
 /// Inter-packet time without a slot, in round-trip times. It is the probe timeout of RFC 8985, section 7.2.
 const RETRY_RTTS: f64 = 2.0;
-/// Smallest inter-packet time without a slot, and the inter-packet time before the first grant.
-const RETRY: core::ops::RangeInclusive<f64> = 0.01..=1.0;
+/// Smallest inter-packet time without a slot, in seconds.
+const MIN_RETRY: f64 = 0.01;
+/// Inter-packet time before the first grant, in seconds.
+const FIRST_RETRY: f64 = 1.0;
 
 /// Granted slot.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -44,8 +46,6 @@ pub struct Sender {
     /// Departure time and size of the last packet.
     last: Time,
     last_size: Bytes,
-    /// Time between the ACK of the opening packet and the first slot.
-    opening: Duration,
     rtt: f64,
 }
 
@@ -69,7 +69,6 @@ impl SenderLaw for Sender {
             requested: None,
             last: Time::ZERO,
             last_size: flow.packet_size,
-            opening: Duration::ZERO,
             rtt: 0.0,
         }
     }
@@ -81,11 +80,11 @@ impl SenderLaw for Sender {
             return Rate::clamped(self.current.rate);
         }
         let gap = if self.rtt > 0.0 {
-            RETRY_RTTS * self.rtt
+            MIN_RETRY.max(RETRY_RTTS * self.rtt)
         } else {
-            *RETRY.end()
+            FIRST_RETRY
         };
-        self.after(Duration::from_secs_f64(gap.max(*RETRY.start())).unwrap_or(Duration::MAX))
+        self.after(Duration::from_secs_f64(gap).unwrap_or(Duration::MAX))
     }
 
     #[inline]
@@ -97,8 +96,8 @@ impl SenderLaw for Sender {
         }
     }
 
-    fn opening_delay(&self) -> Duration {
-        self.opening
+    fn opens_at(&self) -> Time {
+        self.current.start
     }
 
     #[inline]
@@ -133,7 +132,6 @@ impl SenderLaw for Sender {
             self.current = core::mem::replace(&mut self.next, Slot::NONE);
         }
         Header {
-            flags: 0,
             rtt: self.rtt as f32,
             request,
             grant: request,
@@ -164,9 +162,6 @@ impl SenderLaw for Sender {
             rate: header.rate.into(),
         };
         self.left = (self.left - slot.bits).max(0.0);
-        if feedback.kind == Kind::Syn {
-            self.opening = wait;
-        }
         if self.current.bits > 0.0 {
             self.next = slot;
         } else {

@@ -1,11 +1,9 @@
 use levelflow_units::{Bytes, Duration, Rate, Time};
 use proptest::prelude::*;
 
-use super::{Header, Router, Sender, Signals, Slots};
+use super::{Header, Router, Sender, Slots};
 use crate::testing::{Both, both, close, ms, port};
-use crate::{
-    Arrived, Arriving, Feedback, FlowInfo, Header as _, Kind, Outgoing, PortView, RouterLaw, SenderLaw, Signalling,
-};
+use crate::{Arriving, Feedback, FlowInfo, Header as _, Kind, Outgoing, PortView, RouterLaw, SenderLaw};
 
 const C: f64 = 10e6;
 const DATA: Bytes = Bytes::new(1000);
@@ -17,7 +15,6 @@ fn router(params: &Both<Slots>) -> Router {
 
 fn request(bits: f32) -> Header {
     Header {
-        flags: 0,
         rtt: 0.0,
         request: bits,
         grant: bits,
@@ -173,8 +170,8 @@ fn a_transfer_is_sent_in_its_slots() {
     assert_eq!((syn.request, syn.grant, syn.rtt), (40e3, 40e3, 0.0));
     reply(&mut sender, ms(50), 0, Kind::Syn, granted(syn, 16e3, 0.03));
     assert_eq!(
-        sender.opening_delay(),
-        Duration::from_secs_f64(0.03_f32.into()).unwrap()
+        sender.opens_at(),
+        ms(50) + Duration::from_secs_f64(0.03_f32.into()).unwrap()
     );
     // The first packet of a slot requests the remaining 24 kbit, and other packets request nothing.
     let first = send(&mut sender, ms(80), 1, Kind::Data);
@@ -258,43 +255,23 @@ fn replies_without_a_grant_change_nothing() {
     let mut sender = sender(Some(1000));
     let syn = send(&mut sender, ms(0), 0, Kind::Syn);
     reply(&mut sender, ms(50), 0, Kind::Syn, syn);
-    assert_eq!(sender.opening_delay(), Duration::ZERO);
+    assert_eq!(sender.opens_at(), Time::ZERO);
     close(40.0 * 8.0 / sender.rate().bps(), 1.0, 1e-9);
 }
 
 #[test]
-fn receivers_mark_acks_which_routers_count_as_other_traffic() {
-    let params = both(&[]);
-    let arrived = Arrived {
-        now: Time::ZERO,
-        kind: Kind::Data,
-        size: DATA,
-    };
-    let mut ack = Signals::reflect(&mut (), &arrived, &request(8000.0));
-    assert!(ack.is_ack());
-    let before = ack;
-    let mut router = router(&params);
-    let full = Rate::clamped(0.5 * C).bytes_in(Duration::from_ms(100)) as u64;
-    router.on_arrival(&params.routers, &Arriving::alone(Bytes::new(full)), Some(&mut ack));
-    assert_eq!(ack, before);
-    router.on_interval(&params.routers, Duration::from_ms(100), &PortView::IDLE);
-    close(router.signal(), 0.98 * 0.5 * C, 1e-9);
-}
-
-#[test]
-fn the_header_has_21_bytes() {
+fn the_header_has_20_bytes() {
     let header = Header {
-        flags: 1,
         rtt: 0.5,
         request: 2.0,
         grant: 1.0,
         wait: 0.25,
         rate: 4.0,
     };
-    let mut bytes = [0; 21];
+    let mut bytes = [0; 20];
     header.encode(&mut bytes);
     let floats = [0.5_f32, 2.0, 1.0, 0.25, 4.0].map(f32::to_be_bytes).concat();
-    assert_eq!((bytes[0], &bytes[1..]), (1, &floats[..]));
+    assert_eq!(&bytes[..], &floats[..]);
     assert_eq!(Header::decode(&bytes).unwrap(), header);
     assert_eq!(header.seen_by_router(), Some(true));
     assert_eq!(request(8.0).seen_by_router(), Some(false));
