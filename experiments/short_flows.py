@@ -1,19 +1,19 @@
 """Completion times of short transfers relative to processor sharing: `python -m experiments.short_flows`.
 
-Transfers arrive at random on one link. Prints a table in Markdown, and draws drops and longest queueing delay versus
-completion time with `--out`.
+Transfers arrive at random on one link, alone or next to long flows. Prints tables in Markdown, and draws drops and
+longest queueing delay versus completion time with `--out`.
 """
 
 from __future__ import annotations
 
 import argparse
-import sys
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import polars as pl
 
 from levelflow import Scenario
 from levelflow.theory.queues.sharing import ROUND_TRIPS, completion_times
@@ -27,15 +27,27 @@ MEAN = 100e3  # bytes
 #: Time in which transfers arrive, and additional time for transfers to finish, s.
 ARRIVALS, DRAIN = 60, 60
 LOADS = (0.5, 0.8, 0.9)
+#: Start of the transfers next to long flows, s.
+LATE_START = 10
+#: Loads of transfers next to long flows.
+SHARED_LOADS = (0.2, 0.5, 0.8)
+#: Law of the long flows next to transfers of a law, if it is not the same law, and its router parameters.
+COMPANIONS: dict[str, tuple[str, dict[str, float]]] = {"slots": ("level", {"floor": 0.1})}
 
 
 @dataclass(frozen=True)
 class Traffic:
-    """Sizes and round-trip times of the transfers."""
+    """Sizes and round-trip times of the transfers, and number of long flows next to them."""
 
     title: str
     size: str | dict[str, Any]
     rtts: tuple[float, ...]
+    long: int = 0
+
+    @property
+    def start(self) -> int:
+        """Earliest arrival of a transfer, s."""
+        return LATE_START if self.long else 0
 
 
 PARETO = {"pareto": {"mean": f"{MEAN:g} B", "shape": 1.2}}
@@ -43,6 +55,10 @@ TRAFFIC = (
     Traffic("100 kB, round trip 80 ms", f"{MEAN:g} B", (0.08,)),
     Traffic("Pareto sizes, round trip 80 ms", PARETO, (0.08,)),
     Traffic("Pareto sizes, round trips 20, 50, 100 and 200 ms", PARETO, (0.02, 0.05, 0.1, 0.2)),
+)
+SHARED = (
+    Traffic("100 kB, next to two long flows", f"{MEAN:g} B", (0.08,), long=2),
+    Traffic("Pareto sizes, next to two long flows", PARETO, (0.08,), long=2),
 )
 
 
@@ -55,6 +71,8 @@ class Row:
         mean, p99: completion time divided by that of processor sharing with the same arrivals, one value per seed.
         dropped: dropped packets.
         delay: longest queueing delay, s.
+        long: throughput of the long flows while transfers arrive, divided by that of processor sharing, one value per
+            seed.
     """
 
     unfinished: int
@@ -62,6 +80,7 @@ class Row:
     p99: list[float]
     dropped: int
     delay: float
+    long: list[float]
 
 
 def scenario(law: str, traffic: Traffic, load: float, seed: int) -> Scenario:
@@ -71,7 +90,7 @@ def scenario(law: str, traffic: Traffic, load: float, seed: int) -> Scenario:
     made.link("a", "b", f"{CAPACITY:g} b/s", delay, buffer=f"{CAPACITY * max(traffic.rtts) / 8:.0f} B")
     made.link("b", "a", f"{CAPACITY:g} b/s", delay, buffer="unlimited")
     rate = load * CAPACITY / 8 / MEAN / len(traffic.rtts)
-    made.raw["flow"] = [
+    transfers = [
         {
             "name": f"rtt-{rtt * 1e3:g}",
             "from": "a",
@@ -80,10 +99,18 @@ def scenario(law: str, traffic: Traffic, load: float, seed: int) -> Scenario:
             "rtt": f"{rtt * 1e3:g} ms",
             "size": traffic.size,
             "arrivals": {"poisson": f"{rate:g} /s"},
+            "start": f"{traffic.start} s",
             "last_arrival": f"{ARRIVALS} s",
         }
         for rtt in traffic.rtts
     ]
+    made.raw["flow"] = transfers
+    if traffic.long:
+        long, parameters = COMPANIONS.get(law, (law, {}))
+        rtt = f"{max(traffic.rtts) * 1e3:g} ms"
+        transfers.append({"name": "long", "from": "a", "to": "b", "law": long, "rtt": rtt, "count": traffic.long})
+        if parameters:
+            made.raw["law"] = {long: parameters}
     return made
 
 
@@ -91,20 +118,32 @@ def measure(law: str, traffic: Traffic, load: float, seeds: Iterable[int]) -> Ro
     """Runs a law and compares completion times with processor sharing of the same arrivals."""
     unfinished, dropped, delay = 0, 0, 0.0
     ratios: list[list[float]] = []
+    long = []
     for seed in seeds:
         result = scenario(law, traffic, load, seed).run()
         starts, sizes, rtts, times = (
             result.transfers[name].to_numpy() for name in ("start_s", "bytes", "rtt_s", "fct_s")
         )
-        ideal = completion_times(starts, sizes, CAPACITY, ROUND_TRIPS * rtts)
+        # Under processor sharing, a long flow is a transfer that does not end.
+        endless = np.full(traffic.long, CAPACITY * (ARRIVALS + DRAIN))
+        ideal = completion_times(
+            np.concatenate([np.zeros(traffic.long), starts]),
+            np.concatenate([endless, sizes]),
+            CAPACITY,
+            np.concatenate([np.zeros(traffic.long), ROUND_TRIPS * rtts]),
+        )[traffic.long :]
         (link, _) = result.summary["links"]
         unfinished += int(np.isnan(times).sum())
         dropped += link["dropped_packets"]
         delay = max(delay, link["queueing_delay_s"]["max"] or 0.0)
         if not unfinished:
             ratios.append([times.mean() / ideal.mean(), *np.percentile(times, [99]) / np.percentile(ideal, [99])])
+        if traffic.long:
+            seen = (pl.col("flow") == "long") & pl.col("t").is_between(traffic.start, ARRIVALS, closed="right")
+            rate = result.flows.filter(seen)["throughput_bps"].mean()
+            long.append(rate / (CAPACITY - 8 * sizes.sum() / (ARRIVALS - traffic.start)))
     mean, p99 = zip(*ratios, strict=True) if ratios and not unfinished else ((), ())
-    return Row(unfinished, list(mean), list(p99), dropped, delay)
+    return Row(unfinished, list(mean), list(p99), dropped, delay, long)
 
 
 def spread(values: Sequence[float]) -> str:
@@ -112,6 +151,12 @@ def spread(values: Sequence[float]) -> str:
     if not values:
         return "unfinished"
     return f"{np.mean(values):.2f} ({min(values):.2f} to {max(values):.2f})"
+
+
+def cells(row: Row) -> str:
+    """Returns the cells of a row of a table, without its first two and the last."""
+    times = [f"{row.unfinished} unfinished", ""] if row.unfinished else [spread(row.mean), spread(row.p99)]
+    return f"{times[0]} | {times[1]} | {row.dropped} | {1e3 * row.delay:.1f} ms"
 
 
 def draw(path: Path, rows: dict[tuple[str, str, float], Row]) -> None:
@@ -149,9 +194,13 @@ def main() -> None:
         print("|---|---|---|---|---|---|")
         for law, load in product(words.laws, words.loads):
             row = rows[law, traffic.title, load] = measure(law, traffic, load, range(1, words.seeds + 1))
-            times = [spread(row.mean), spread(row.p99)] if not row.unfinished else [f"{row.unfinished} unfinished", ""]
-            print(f"| `{law}` | {load:g} | {times[0]} | {times[1]} | {row.dropped} | {1e3 * row.delay:.1f} ms |")
-            sys.stdout.flush()
+            print(f"| `{law}` | {load:g} | {cells(row)} |", flush=True)
+    for traffic in SHARED:
+        print(f"\n{traffic.title}\n\n| transfers | load | mean | p99 | drops | longest queueing delay | long flows |")
+        print("|---|---|---|---|---|---|---|")
+        for law, load in product(words.laws, SHARED_LOADS):
+            row = measure(law, traffic, load, range(1, words.seeds + 1))
+            print(f"| `{law}` | {load:g} | {cells(row)} | {spread(row.long)} |", flush=True)
     if words.out:
         draw(words.out, rows)
 

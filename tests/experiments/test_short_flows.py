@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from experiments import short_flows
-from experiments.short_flows import CAPACITY, TRAFFIC, Traffic
+from experiments.short_flows import CAPACITY, SHARED, SHARED_LOADS, TRAFFIC, Traffic
 
 from levelflow.theory.queues.sharing import ROUND_TRIPS
 
@@ -43,6 +43,22 @@ def test_queues_of_slots_last_about_the_difference_of_the_round_trip_times():
     for traffic in TRAFFIC:
         row = short_flows.measure("slots", traffic, 0.9, [2])
         assert row.delay < max(traffic.rtts) - min(traffic.rtts) + 5 * PACKET
+
+
+@pytest.mark.parametrize("load", SHARED_LOADS)
+@pytest.mark.parametrize("traffic", SHARED, ids=lambda traffic: traffic.title)
+def test_slots_and_level_share_a_link(traffic, load):
+    row = short_flows.measure("slots", traffic, load, [1])
+    assert row.unfinished == 0
+    assert row.mean[0] < 1.5
+    assert row.p99[0] < 1.5
+    assert row.long[0] > 0.4
+
+
+def test_the_throughput_of_long_flows_is_that_of_processor_sharing_on_a_busy_link():
+    """CUBIC always fills the link: long flows get what the transfers leave."""
+    row = short_flows.measure("cubic", SHARED[0], 0.5, [1])
+    assert row.long[0] == pytest.approx(1, abs=0.02)
 
 
 def test_unfinished_transfers_leave_no_ratio():

@@ -20,7 +20,7 @@ parameters! {
         initial_rtt: Duration = Unit::Duration, 0.1, (1e-6, 100.0),
             "horizon before the first packet with a round-trip time; later, the mean round-trip time",
             "Levelflow; set it to the round-trip time of the scenario";
-        floor: f64 = Unit::Number, 0.05, (0.001, 1.0),
+        floor: f64 = Unit::Number, 0.6, (0.001, 1.0),
             "smallest rate of the slots as a fraction of the capacity, if other traffic leaves less",
             "Levelflow; slots take this rate from other traffic";
         /// Control interval of routers.

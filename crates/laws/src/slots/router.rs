@@ -26,6 +26,8 @@ pub struct Router {
     reserved: f64,
     /// Arrival time of the last request.
     requested_at: Time,
+    /// Time at which the last slot ends. It differs from the end of `reserved` if the rate has changed.
+    ends_at: Time,
     /// Bytes of other traffic in this control interval.
     other: u64,
     /// Number and sum of the round-trip times in the headers of this control interval.
@@ -37,18 +39,21 @@ impl Router {
     /// Reserves a slot for a request. Returns the time until the slot starts, in seconds, and the granted amount
     /// of data, in bits.
     ///
-    /// At a constant rate, slots are contiguous and do not overlap. If the rate changes, slots that start later end
-    /// earlier or later, but the amount of reserved data remains.
+    /// At a constant rate, slots are contiguous and do not overlap. After an increase of the rate, a slot still starts
+    /// after the earlier slots, whose senders use the old rate. After a decrease, a slot starts when the link has
+    /// transmitted the reserved data at the new rate.
     #[inline]
     fn reserve(&mut self, params: &RouterParams, now: Time, request: f64, rtt: f64) -> (f64, f64) {
         let ended = self.rate * now.since(self.requested_at).as_secs_f64();
         self.reserved = (self.reserved - ended).max(0.0);
         self.requested_at = now;
-        let wait = self.reserved / self.rate;
+        let wait = (self.reserved / self.rate).max(self.ends_at.since(now).as_secs_f64());
         let free = params.share * (self.horizon.max(rtt / 2.0) - wait);
         let grant = request.min(self.rate * free.max(params.least * self.horizon));
         self.reserved += grant;
-        (wait.min(LONGEST_TIME.into()), grant)
+        let wait = wait.min(LONGEST_TIME.into());
+        self.ends_at = Duration::from_secs_f64(wait + grant / self.rate).map_or(now, |end| now.saturating_add(end));
+        (wait, grant)
     }
 }
 
@@ -66,6 +71,7 @@ impl RouterLaw for Router {
             horizon: params.initial_rtt.as_secs_f64(),
             reserved: 0.0,
             requested_at: Time::ZERO,
+            ends_at: Time::ZERO,
             other: 0,
             rtts: 0,
             rtt_sum: 0,
