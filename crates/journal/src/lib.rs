@@ -39,7 +39,7 @@ impl Journal {
     /// router, after each ACK of a sender, and at the end.
     ///
     /// # Errors
-    /// When the file exists and is not a log, or cannot be written.
+    /// Returns an error if the file exists but is not a log, or if it cannot be written.
     pub fn create(path: &Path) -> Result<Self, Error> {
         let place = |e: io::Error| Error::input(format!("--journal {}: {e}", path.display()));
         if path.exists() && !is_log(path).map_err(place)? {

@@ -9,7 +9,7 @@ create_exception!(
     levelflow._core,
     ScenarioError,
     PyValueError,
-    "A scenario that cannot be run; a line for each mistake."
+    "Invalid scenario. The message has one line for each mistake."
 );
 
 /// Converts a scenario error to its Python exception.

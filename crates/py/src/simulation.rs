@@ -31,7 +31,7 @@ pub struct Simulation {
 #[pymethods]
 impl Simulation {
     /// Creates a run. `capture` names the links whose packets are captured. An empty list selects all links. A run with
-    /// capture uses one thread. Without `threads`, the engine chooses the fastest number of threads.
+    /// capture uses one thread. If `threads` is None, the engine chooses the fastest number of threads.
     #[new]
     #[pyo3(signature = (json, capture=None, threads=Some(1)))]
     fn new(py: Python<'_>, json: &str, capture: Option<Vec<String>>, threads: Option<usize>) -> PyResult<Self> {

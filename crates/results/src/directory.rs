@@ -203,7 +203,7 @@ impl Recording {
         self.keep_json("manifest.json", &self.manifest)
     }
 
-    /// Returns the path of a file until it is complete.
+    /// Returns the path under which a file is written until it is complete.
     fn temporary(&self, name: &str) -> PathBuf {
         self.path.join(format!(".{name}.tmp"))
     }
@@ -238,7 +238,9 @@ fn clear(path: &Path, keeps_scenario: bool, origin: Option<&Path>) -> Result<(),
     }
     let ours = !manifest["network"].is_null();
     if keeps_scenario && !ours && path.join(SCENARIO).exists() {
-        return Err(refuse("holds a scenario.toml of yours; choose another with --out"));
+        return Err(refuse(
+            "contains a scenario.toml that Levelflow did not write; choose another with --out",
+        ));
     }
     let tables = TABLES.map(|name| path.join(format!("{name}.parquet")));
     let left = STALE_FILES
@@ -387,7 +389,10 @@ mod tests {
             .err()
             .unwrap()
             .to_string();
-        assert!(refused.contains("holds a scenario.toml of yours"), "{refused}");
+        assert!(
+            refused.contains("contains a scenario.toml that Levelflow did not write"),
+            "{refused}"
+        );
         let refused = Recording::new(dir.path(), manifest(), Some(&mine))
             .err()
             .unwrap()

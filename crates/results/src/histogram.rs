@@ -5,7 +5,7 @@ use serde::Serialize;
 
 /// Significant digits of percentiles.
 const DIGITS: u8 = 2;
-/// Number of bits. Each value of at most this length has its own bucket. Each further power of two has half as many
+/// Values of at most this number of bits (0 to 255) have a bucket each. Each further power of two is divided into 128
 /// buckets. An `hdrhistogram` with `DIGITS` digits has the same buckets.
 const UNIT_BITS: u32 = 8;
 
@@ -87,8 +87,8 @@ impl Buckets {
         self.counts[place] = 1;
     }
 
-    /// Returns quantiles, mean and maximum times `unit`; `None` without values. `sum` and `max` are those of the
-    /// values.
+    /// Returns quantiles, mean and maximum times `unit`; `None` without values. `sum` and `max` are the sum and the
+    /// maximum of the recorded values.
     #[expect(
         clippy::missing_panics_doc,
         reason = "two digits are supported, and the histogram grows"

@@ -45,7 +45,7 @@ impl Names {
     }
 }
 
-/// Parquet file of a table, until it is complete.
+/// Parquet file of a table that is not complete yet.
 pub struct TableFile(SerializedFileWriter<File>);
 
 impl TableFile {

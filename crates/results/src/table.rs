@@ -2,7 +2,7 @@
 
 /// Column of numbers.
 #[derive(Debug, Clone, PartialEq)]
-#[allow(missing_docs, reason = "names of columns, which docs/guides/results.md explains")]
+#[allow(missing_docs, reason = "each variant has the name of its number type")]
 pub enum Column {
     F64(Vec<f64>),
     U64(Vec<u64>),

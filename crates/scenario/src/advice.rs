@@ -44,7 +44,7 @@ impl Resolved {
             format!("flow entries offer {} of link {name}", percent(most.load))
         } else {
             let rate = Rate::clamped(most.bps);
-            format!("flow entries offer {rate} to link {name}, which serves nothing in that time")
+            format!("flow entries offer {rate} to link {name} while its capacity is zero")
         };
         let others = match over().count() - 1 {
             0 => String::new(),
@@ -124,10 +124,14 @@ impl Resolved {
                 || link.wire.loss != WireLoss::NONE
                 || !link.queue.discipline().params.is_empty();
             (link.buffer == Buffer::Unlimited && !drops).then(|| {
-                let transfers = if flow.size.is_some() { "with large transfers, " } else { "" };
+                let transfers = if flow.size.is_some() {
+                    "with large transfers, "
+                } else {
+                    ""
+                };
                 format!(
-                    "link {name}, buffer: it is unlimited, and {law} of flow {flow} fills it {transfers}until packets are dropped; \
-                     write e.g. buffer = \"1 BDP\"",
+                    "link {name}, buffer: it is unlimited, and {law} of flow {flow} fills it \
+                     {transfers}because no packet is dropped; write e.g. buffer = \"1 BDP\"",
                     name = link.name,
                     law = flow.params.law().name,
                     flow = flow.name,
@@ -152,16 +156,16 @@ impl Resolved {
     }
 }
 
-/// Returns the end of a warning: the number of other links for which the warning also holds.
+/// Returns the end of a warning, with the number of other links that have the same warning.
 fn alike(others: usize) -> String {
     match others {
         0 => String::new(),
-        1 => " (another link is alike)".to_owned(),
-        n => format!(" ({n} other links are alike)"),
+        1 => " (this also holds for another link)".to_owned(),
+        n => format!(" (this also holds for {n} other links)"),
     }
 }
 
-/// Formats a fraction as a percentage. The number of decimals is large enough that the text differs from 100 %.
+/// Formats a fraction as a percentage. The text has enough decimals to differ from 100 %.
 fn percent(share: f64) -> String {
     let decimals = (0..9).find(|&decimals| format!("{:.decimals$}", 100.0 * share).parse() != Ok(100.0));
     format!("{:.*} %", decimals.unwrap_or(9), 100.0 * share)

@@ -44,8 +44,8 @@ impl Scenario {
                 BufferChoice::Size(size) => link.buffer = fixed(&place, *size, link, crossing, &longest)?,
                 BufferChoice::Tables(tables) => match read_sized(&place, tables)? {
                     Sized::Algorithm(_) if !link.changes.is_empty() => {
-                        let problem =
-                            "algorithms need a link that does not change; give it a size, or remove its changes";
+                        let problem = "algorithms need a link that does not change; give the buffer a size, \
+                                       or remove the changes of the link";
                         return Err(place.error(Problem::Conflict(problem.into())));
                     }
                     Sized::Algorithm(params) => link.algorithm = Some(params),

@@ -13,7 +13,7 @@ use crate::network::{LinkState, check_delay, check_rate};
 
 /// Number of steps in a ramp.
 const RAMP_STEPS: u32 = 100;
-/// Latest time of a change, after the end of even the longest run.
+/// Latest time of a change. It is later than the end of the longest run.
 const MAX_TIME: Duration = Duration::from_secs(101 * 24 * 3600);
 /// Limit on the changes of a link. Each step of a ramp counts as one change.
 pub const MOST_CHANGES: usize = 1_000_000;
@@ -167,7 +167,7 @@ pub fn read_changes(place: &Place, first: LinkState, changes: &Changes) -> Falli
         let at = Time::ZERO + change.at;
         if at <= now.at && i > 0 {
             let before = now.at - Time::ZERO;
-            let problem = format!("{} is not after the change before, which ends at {before}", change.at);
+            let problem = format!("{} is not after the previous change, which ends at {before}", change.at);
             return Err(place.key("at").error(Problem::Conflict(problem)));
         }
         let then = target(&place, &now, change)?;
@@ -181,7 +181,7 @@ pub fn read_changes(place: &Place, first: LinkState, changes: &Changes) -> Falli
             states.extend(steps);
         }
         if states.len() > MOST_CHANGES {
-            let problem = format!("more than {MOST_CHANGES} changes, a ramp counted as {RAMP_STEPS}");
+            let problem = format!("more than {MOST_CHANGES} changes; a ramp counts as {RAMP_STEPS} changes");
             return Err(place.error(Problem::Value(problem)));
         }
         now = states.last().copied().unwrap_or(now);
@@ -202,7 +202,10 @@ fn target(place: &Place, now: &LinkState, change: &Change) -> Fallible<LinkState
     let conflict = |key, problem: &str| wrong((key, Problem::Conflict(problem.into())));
     change.check().map_err(wrong)?;
     if change.down.is_some() && change.over.is_some() {
-        return Err(conflict("over", "a link fails, and is repaired, at once"));
+        return Err(conflict(
+            "over",
+            "cannot go with down: a link fails or recovers without a transition",
+        ));
     }
     let mixes = |loss| matches!(loss, WireLoss::Independent(_));
     let to = change
@@ -213,7 +216,10 @@ fn target(place: &Place, now: &LinkState, change: &Change) -> Fallible<LinkState
         && change.loss.is_some()
         && !(mixes(now.wire.loss) && mixes(to))
     {
-        return Err(conflict("loss", "a ramp needs probabilities, not bursts"));
+        return Err(conflict(
+            "loss",
+            "a ramp needs probabilities of loss, not the burst model",
+        ));
     }
     Ok(LinkState {
         at: now.at,

@@ -12,7 +12,8 @@ use serde_json::{Map, Value};
 use crate::error::{Fallible, Place, Problem, ScenarioError, nearest};
 use crate::format::Scenario;
 
-/// Lists of a scenario, each with one key of its entries as an example.
+/// Names of the lists in a scenario. Each name is paired with a key of the list's entries, as an example for error
+/// messages.
 const LISTS: [(&str, &str); 4] = [("link", "from"), ("route", "at"), ("flow", "from"), ("memory", "total")];
 
 static KEYS: LazyLock<Vec<String>> = LazyLock::new(|| {
@@ -140,7 +141,7 @@ fn entry(path: &str, entries: &[Value], key: &str) -> Fallible<usize> {
         (&[one], _) => return Ok(one),
         ([], &[one]) if entries[one]["duplex"] == true => {
             format!(
-                "'{key}' is the other direction of '{}', whose key reverse holds its values",
+                "'{key}' is the reverse direction of '{}'; set the key reverse of this link",
                 names[one]
             )
         }
@@ -150,7 +151,7 @@ fn entry(path: &str, entries: &[Value], key: &str) -> Fallible<usize> {
         }
         (several, _) => {
             let known: Vec<&str> = several.iter().map(|&i| names[i].as_str()).collect();
-            format!("'{key}' is more than one; write one of {}", known.join(", "))
+            format!("'{key}' matches several entries; write one of {}", known.join(", "))
         }
     };
     Err(wrong(path, problem))
@@ -257,7 +258,7 @@ mod tests {
             ),
             (
                 "flow.R1:R2.start=1 s",
-                "flow.R1:R2.start: 'R1:R2' is more than one; write one of x1, noise",
+                "flow.R1:R2.start: 'R1:R2' matches several entries; write one of x1, noise",
             ),
             (
                 "link.R1:R3.delay=1 s",
@@ -298,7 +299,7 @@ mod tests {
         let error = assign(&mut raw, "link.R2:R1.delay=1 s").unwrap_err().to_string();
         assert_eq!(
             error,
-            "link.R2:R1.delay: 'R2:R1' is the other direction of 'R1->R2', whose key reverse holds its values"
+            "link.R2:R1.delay: 'R2:R1' is the reverse direction of 'R1->R2'; set the key reverse of this link"
         );
     }
 

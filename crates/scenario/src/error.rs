@@ -275,7 +275,7 @@ pub fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
 /// Determines the class of a message of serde, and rewrites the message in the style of Levelflow.
 fn of_serde(message: &str) -> Problem {
     if message == "expected map with a single key" {
-        return Problem::Value("needs exactly one key, the form to take, with what belongs to it inside".into());
+        return Problem::Value("needs a table with exactly one key, which selects the form".into());
     }
     if let Some((name, known)) = unknown_name(message) {
         return Problem::unknown("", name, &known);
@@ -290,7 +290,7 @@ fn of_serde(message: &str) -> Problem {
     };
     let needed = match needed {
         "u64" => format!("a whole number from 0 to {}", u64::MAX),
-        "f64" => "a plain number".into(),
+        "f64" => "a number without a unit".into(),
         "a string" => "a text in quotes".into(),
         "a boolean" => "true or false".into(),
         "a sequence" => "a list".into(),

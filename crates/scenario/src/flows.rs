@@ -14,7 +14,7 @@ use crate::profile::Profile;
 use crate::quantity::{Base, Count, Share, Size, Varying};
 use crate::traffic::{Arrivals, Dist};
 
-/// Limit on two numbers of flows: those of an entry that are known before the run starts, and those of a batch.
+/// Limit on the keys `count` and `batch`: the flows of an entry, and the flows of one batch.
 const MOST_FLOWS: u64 = 10_000_000;
 /// Limit on the objects of a page and on the pages of a session. All objects of a page start at once.
 const MOST_OBJECTS: f64 = 1e5;
@@ -137,7 +137,7 @@ impl FlowReader<'_> {
             LawChoice::Name(name) => (name, None),
             LawChoice::Tables(tables) => match tables.first_key_value() {
                 Some((name, table)) if tables.len() == 1 => (name, Some(table)),
-                _ => return Err(self.value("law", "a flow follows exactly one law")),
+                _ => return Err(self.value("law", "needs exactly one law")),
             },
         };
         let info = law_named(&place, name)?;
@@ -171,7 +171,7 @@ impl FlowReader<'_> {
         let on_links = routes.at_first().filter_map(|path| propagation(path, self.links));
         let on_links = on_links.max().unwrap_or(Duration::ZERO);
         if rtt.min() < on_links.as_secs_f64() * (1.0 - 1e-12) {
-            let problem = format!("must be at least {on_links}, the propagation delay of its links there and back");
+            let problem = format!("must be at least {on_links}, the round-trip propagation delay of its links");
             return Err(self.conflict("rtt", problem));
         }
         Ok(Some(rtt))
@@ -212,7 +212,7 @@ impl FlowReader<'_> {
         };
         let Flow { lifetime, arrivals, .. } = self.flow;
         if !has_size || lifetime.is_some() || arrivals.is_none() {
-            let rule = "needs size, the size of an object, and arrivals, and no lifetime";
+            let rule = "needs arrivals and size (the size of an object), and cannot go with lifetime";
             return Err(self.conflict("session", rule));
         }
         let wrong = |problem| self.value("session", problem);
@@ -243,7 +243,10 @@ impl FlowReader<'_> {
             return Ok(None);
         };
         if self.flow.session.is_some() {
-            return Err(self.conflict("application", "a session has one of its own"));
+            return Err(self.conflict(
+                "application",
+                "cannot go with session, which defines the traffic itself",
+            ));
         }
         Ok(Some(match application {
             &ApplicationChoice::Rate(rate) => {
@@ -259,7 +262,7 @@ impl FlowReader<'_> {
                     .map_or(f64::INFINITY, Duration::as_secs_f64);
                 if on.max() * MOST_PERIODS < packet {
                     return Err(wrong(format!(
-                        "on must be at least a millionth of {packet} s, the time of a packet"
+                        "on must be at least a millionth of the transmission time of a packet, {packet} s"
                     )));
                 }
                 ApplicationSpec::OnOff {
@@ -303,7 +306,7 @@ impl FlowReader<'_> {
             return Err(self.value("limit", "must be at least 1"));
         }
         if limit.is_some() && !matches!(arrivals, Some(a) if !matches!(a, ArrivalProcess::Times(_))) {
-            return Err(self.conflict("limit", "needs arrivals that go on"));
+            return Err(self.conflict("limit", "needs arrivals: poisson, load, interval or batches"));
         }
         let Some(arrivals) = arrivals else {
             let count = count.unwrap_or(1);

@@ -190,7 +190,9 @@ fn read_values(
     let values = read_table(profile, &place.key(name), &rows, layers)?;
     let value = |row: &ParamSpec| {
         let of_row = rows.iter().zip(&values).find(|(other, _)| other.name == row.name);
-        *of_row.expect("a table has the rows of its parts").1
+        *of_row
+            .expect("a common table contains the rows of the law and of the signalling")
+            .1
     };
     Ok(own.iter().map(value).collect())
 }

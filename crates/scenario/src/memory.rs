@@ -57,7 +57,7 @@ impl Scenario {
                     Size::Bytes(_) => Bytes::new(least as u64).to_string(),
                     Size::Packets(_) => format!("{least} packets"),
                 };
-                let problem = format!("must have room for a packet of each link, here {room}");
+                let problem = format!("must have room for one packet of each link: at least {room}");
                 return error("total", Problem::Value(problem));
             }
             memories.push(spec);

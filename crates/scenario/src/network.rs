@@ -1,4 +1,4 @@
-//! Network to simulate. A scenario has been read and checked.
+//! Network to simulate, as described by a valid scenario.
 
 use levelflow_laws::aqm::AnyQueueParams;
 use levelflow_laws::buffers::AnyBufferParams;

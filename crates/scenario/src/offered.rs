@@ -1,9 +1,8 @@
 //! Offered load: bits that flow entries would send over each link if queues neither delayed nor dropped them.
 //!
-//! The load of an entry is the data of its transfers, or the rate of a sender or application. The network does not slow
-//! down this sender or application. The load includes headers. It excludes ACKs and packets that open or close flows.
-//! Unlimited flows and responses to requests are elastic and have no offered load. The load of a link is the sum over
-//! all paths that cross the link.
+//! The load of an entry is the data of its transfers, or the rate of its application or constant-rate sender. The load
+//! includes headers. It excludes ACKs and packets that open or close flows. Unlimited flows and responses to requests
+//! are elastic and have no offered load. The load of a link is the sum over all paths that cross the link.
 
 use levelflow_laws::{Any, AnySender, FlowInfo, SenderLaw, Signal};
 use levelflow_units::Time;
@@ -91,11 +90,12 @@ impl Offer {
     }
 }
 
-/// Offered load of one flow.
+/// Offered load of one flow or of one session.
 struct Demand {
     /// Data of a transfer, bits. `None` if the flow is unlimited.
     bits: Option<f64>,
-    /// Rate of a sender or an application that the network does not slow down, b/s. `None` if there is no such rate.
+    /// Mean rate of the application or of the constant-rate sender, b/s; the lower rate if the flow has both. `None` if
+    /// the flow has neither.
     bps: Option<f64>,
 }
 

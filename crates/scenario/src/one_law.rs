@@ -45,7 +45,7 @@ fn link<L: ListedLaw>(any: LinkSpec<Any>) -> LinkSpec<L> {
         routers: {
             let own = |params| {
                 <L as Protocol>::Signalling::own(params)
-                    .expect("of the only signalling")
+                    .expect("every router has the signalling of the only law")
                     .clone()
             };
             any.routers.iter().map(own).collect()
@@ -56,7 +56,7 @@ fn link<L: ListedLaw>(any: LinkSpec<Any>) -> LinkSpec<L> {
 fn flow<L: ListedLaw>(any: FlowSpec<Any>) -> FlowSpec<L> {
     FlowSpec {
         name: any.name,
-        params: L::own(&any.params).expect("of the only law").clone(),
+        params: L::own(&any.params).expect("every flow has the only law").clone(),
         routes: any.routes,
         ends: any.ends,
         rtt: any.rtt,

@@ -217,8 +217,8 @@ impl Scenario {
     }
 
     /// Draws clock errors for senders and for the links on their paths, unless hosts are ideal. Sender clocks are fast
-    /// or slow. Link clocks are only slow. With exact clocks, packets from an upstream link of equal rate would always
-    /// arrive when a full queue has room. They would lock out all other packets.
+    /// or slow. Link clocks are only slow. With exact clocks, each packet from an upstream link of equal rate would
+    /// arrive just when a full queue has room for it. These packets would lock out all other packets.
     fn set_clocks(&self, links: &mut [LinkSpec<Any>], ends: &Ends, flows: &mut [FlowSpec<Any>]) {
         for flow in flows.iter_mut().filter(|flow| flow.overhead > Duration::ZERO) {
             let (sender, _) = &ends[flow.routes.first().forward[0] as usize];
@@ -271,8 +271,9 @@ impl Scenario {
                 path.routers = path.forward.iter().copied().filter(runs).collect();
                 match path.routers.len() {
                     0 => {
-                        let problem =
-                            format!("no link on its path runs {signalling}; remove law = \"none\" from one of them");
+                        let problem = format!(
+                            "no link on its path runs {signalling}; remove law = \"none\" from one of its links"
+                        );
                         return conflict(problem);
                     }
                     256.. => return conflict("its path has more than 255 routers of its signalling".into()),
@@ -405,8 +406,8 @@ fn too_slow_to_measure(flow: &FlowSpec<Any>, links: &[LinkSpec<Any>]) -> Option<
         (params.signalling().name == signalling && interval + interval <= gap).then_some((link, interval))
     })?;
     Some(format!(
-        "at its initial rate, {}, it sends a packet every {gap}, and the interval of the router of {} is \
-         {interval}: it would never receive its share; raise initial_rate or interval",
+        "at its initial rate, {}, it sends a packet every {gap}, but the interval of the router of {} is only \
+         {interval}, so it would never receive its share; raise initial_rate or interval",
         sender.rate(),
         link.name
     ))

@@ -21,7 +21,7 @@ const MOST_SEARCHES: usize = 10_000_000;
 struct Wanted<'a> {
     place: &'a Place,
     ends: [&'a str; 2],
-    /// Forward and reverse path, each if the flow specifies it.
+    /// Forward and reverse path. `None` if the flow does not specify the path.
     pinned: [Option<Vec<u32>>; 2],
     /// Hash keys. Each key selects one path.
     keys: Vec<u64>,
@@ -44,7 +44,7 @@ impl Scenario {
         let times = self.times(links)?;
         if times.len().saturating_mul(self.flow.len()) > MOST_SEARCHES {
             let problem = format!(
-                "links fail {} times for {} flows; allowed: {MOST_SEARCHES} new routes",
+                "routes change {} times for {} flow entries; allowed: a product of up to {MOST_SEARCHES}",
                 times.len(),
                 self.flow.len()
             );
@@ -74,7 +74,7 @@ impl Scenario {
                 .iter()
                 .any(|path| propagation(path, links).is_none_or(|delay| delay > LONGEST_DELAY))
             {
-                let problem = format!("propagation there and back takes longer than {LONGEST_DELAY}");
+                let problem = format!("the round-trip propagation delay is longer than {LONGEST_DELAY}");
                 return Err(wanted.place.error(Problem::Route(problem)));
             }
             Ok(routes)
@@ -124,9 +124,10 @@ impl Scenario {
         } = flow;
         let wrong = |key: &str, problem| place.key(key).error(Problem::Route(problem));
         let end = |key: &str, given: &'a Option<String>, on_path: Option<&'a String>| match (given, on_path) {
-            (Some(name), Some(node)) if name != node => {
-                Err(wrong(key, format!("{name:?} is not the end of the path, {node:?}")))
-            }
+            (Some(name), Some(node)) if name != node => Err(wrong(
+                key,
+                format!("{name:?} differs from the node at this end of path, {node:?}"),
+            )),
             (Some(name), _) | (None, Some(name)) => Ok(name.as_str()),
             (None, None) => {
                 let problem = Problem::Missing("is missing; write from and to, or a path".into());

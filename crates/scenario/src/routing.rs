@@ -163,7 +163,7 @@ impl<'a> Topology<'a> {
                 _ => format!("a flow cannot go from {from:?} to itself"),
             },
             Blocked::Unreachable => format!("no route from {from:?} to {to:?}; add links or set a path"),
-            Blocked::Circle => format!("the next hops from {from:?} to {to:?} go round in a circle"),
+            Blocked::Circle => format!("the next hops from {from:?} to {to:?} form a routing loop"),
         };
         place.error(Problem::Route(problem))
     }

@@ -199,17 +199,20 @@ pub fn by_rule(
     let needs = |key, why: &str| place.key(key).error(Problem::Conflict(why.into()));
     let flows = match values[0] {
         0.0 => {
-            count(crossing).ok_or_else(|| needs("flows", "needs a number of flows: those on the link come and go"))?
+            let why = "needs a number of flows, because the number on the link is zero or varies";
+            count(crossing).ok_or_else(|| needs("flows", why))?
         }
         flows if flows < 1.0 => {
-            let problem = Problem::Value("must be at least 1, or 0 for those of the scenario".into());
+            let problem = Problem::Value("must be at least 1, or 0 for the number in the scenario".into());
             return Err(place.key("flows").error(problem));
         }
         flows => flows,
     };
     let rtt = match values[1] {
-        0.0 => harmonic(crossing)
-            .ok_or_else(|| needs("rtt", "needs a round-trip time: those on the link vary or are 0"))?,
+        0.0 => {
+            let why = "needs a round-trip time, because those of the flows on the link vary or are 0";
+            harmonic(crossing).ok_or_else(|| needs("rtt", why))?
+        }
         rtt => rtt,
     };
     let packet = crossing.iter().map(|(flow, _)| flow.packet).max();

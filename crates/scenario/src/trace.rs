@@ -126,7 +126,9 @@ fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
 /// Parses a time series with the columns `t_s` and some of `capacity_bps`, `delay_s`, `jitter_s` and `loss`.
 fn series(text: &str) -> Result<Vec<Change>, String> {
     let mut lines = lines(text);
-    let (_, head) = lines.next().ok_or("is empty; needs a line of columns, t_s first")?;
+    let (_, head) = lines
+        .next()
+        .ok_or("is empty; needs a line of column names, t_s first")?;
     let columns: Vec<&str> = head.split(',').map(str::trim).collect();
     let known = (1..)
         .zip(&columns)
@@ -142,7 +144,7 @@ fn series(text: &str) -> Result<Vec<Change>, String> {
         let change = row(&columns, line).map_err(|problem| format!("line {number}: {problem}"))?;
         if changes.last().is_some_and(|last| last.at >= change.at) {
             return Err(format!(
-                "line {number}: {} s is not after the line before",
+                "line {number}: {} s is not after the time in the previous line",
                 change.at.as_secs_f64()
             ));
         }
@@ -150,7 +152,7 @@ fn series(text: &str) -> Result<Vec<Change>, String> {
         check_length(changes.len())?;
     }
     if changes.is_empty() {
-        return Err("has a line of columns and no rows".to_owned());
+        return Err("has a line of column names, but no rows".to_owned());
     }
     Ok(changes)
 }
@@ -165,7 +167,7 @@ fn row(columns: &[&str], line: &str) -> Result<Change, String> {
         let number: f64 = cell
             .parse()
             .map_err(|_| format!("{column} is {cell:?}; needs a number"))?;
-        let wrong = || format!("{column} is {cell}; needs a number from 0");
+        let wrong = || format!("{column} is {cell}; needs a finite number of at least 0");
         match column {
             "t_s" => change.at = Duration::from_secs_f64(number).ok_or_else(wrong)?,
             "capacity_bps" => change.capacity = Some(Rate::new(number).ok_or_else(wrong)?),
@@ -187,11 +189,13 @@ fn opportunities(text: &str) -> Result<Opportunities, String> {
             .map_err(|_| format!("line {number}: {line:?} is not a whole number of milliseconds"))?;
         if time > LAST_MS {
             return Err(format!(
-                "line {number}: {time} ms; allowed: up to {LAST_MS} ms, counted from the first line on"
+                "line {number}: {time} ms; allowed: up to {LAST_MS} ms after the start of the trace"
             ));
         }
         if times.last().is_some_and(|&last| last > time) {
-            return Err(format!("line {number}: {time} ms is before the line before"));
+            return Err(format!(
+                "line {number}: {time} ms is before the time in the previous line"
+            ));
         }
         times.push(time);
     }

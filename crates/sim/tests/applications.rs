@@ -124,7 +124,7 @@ fn mistakes_of_applications_get_a_line() {
         ("application = { bursts = 1 }", "known: rate, on_off, responses"),
         (
             "application = { rate = '1 Mb/s' }\nsize = '1 kB'\narrivals = { poisson = '1 /s' }\nsession = { pages = 1, objects = 1, think = '1 s' }",
-            "application: a session has one of its own",
+            "application: cannot go with session",
         ),
     ] {
         let scenario = Scenario::parse(&text(&flow("x", "'jetmax'", more))).unwrap();

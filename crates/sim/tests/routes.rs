@@ -236,7 +236,7 @@ fn mistakes_of_routing_get_a_line() {
         (
             "down = true }",
             "down = true, over = '1 s' }",
-            "changes 1, over: a link fails",
+            "changes 1, over: cannot go with down",
         ),
     ] {
         let scenario = Scenario::parse(&text.replacen(from, to, 1));

@@ -10,6 +10,7 @@ use crate::{Duration, Rate};
 
 parsed!(Bytes whole, Packets whole);
 
+/// Number of decimal units at the start of [`BYTE_UNITS`]. Binary units follow.
 const DECIMAL: usize = 5;
 const BYTE_UNITS: &[Unit] = &[
     Unit::new("B", 1),

@@ -308,12 +308,12 @@ impl fmt::Display for ParseError {
             Problem::Spelling(symbol) => write!(f, "has a unit that is written {symbol}"),
             Problem::Pitfall(advice) => f.write_str(advice),
             Problem::NoUnit => f.write_str("has no unit"),
-            Problem::Signed => write!(f, "has a sign, and {} has none", kind.name),
+            Problem::Signed => write!(f, "has a sign, but {} must not have one", kind.name),
             Problem::TooManyDigits => write!(f, "has more than {MAX_DIGITS} significant digits"),
             Problem::NotWhole => write!(f, "is not a whole number of {}", kind.base),
             Problem::TooLarge => write!(f, "is too large: {} is at most {}", kind.name, kind.most),
             Problem::TooSmall => write!(f, "is too small: {} is at least 5e-324 {}", kind.name, kind.base),
-            Problem::Zero => write!(f, "is zero, and {} is more", kind.name),
+            Problem::Zero => write!(f, "is zero, but {} must be above zero", kind.name),
         }?;
         write!(f, "; write a number and a unit, e.g. \"{}\" (units: ", kind.example)?;
         for (index, unit) in kind.units.iter().enumerate() {

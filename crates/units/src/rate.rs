@@ -22,7 +22,7 @@ impl Rate {
     #[inline]
     #[must_use]
     pub fn new(bps: f64) -> Option<Rate> {
-        // `-0.0 + 0.0` is `0.0`
+        // the addition of 0.0 converts -0.0 to 0.0
         (0.0..f64::INFINITY).contains(&bps).then_some(Rate(bps + 0.0))
     }
 

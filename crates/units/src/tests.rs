@@ -1,4 +1,4 @@
-//! Properties of all values, and examples of texts.
+//! Property tests of quantities, and examples of parsed and printed texts.
 
 use std::format;
 use std::string::{String, ToString};
@@ -207,7 +207,7 @@ fn errors_name_the_problem_and_the_allowed_values() {
     assert_eq!(rate("10"), format!("\"10\" has no unit; {allowed}"));
     assert_eq!(
         rate("-1 Mb/s"),
-        format!("\"-1 Mb/s\" has a sign, and a rate has none; {allowed}")
+        format!("\"-1 Mb/s\" has a sign, but a rate must not have one; {allowed}")
     );
     assert_eq!(rate("nan b/s"), format!("\"nan b/s\" is not a rate; {allowed}"));
     assert_eq!(rate("1.\n b/s"), format!("\"1.\\n b/s\" is not a rate; {allowed}"));
@@ -234,7 +234,7 @@ fn errors_name_the_problem_and_the_allowed_values() {
     );
     starts(
         "0 /s".parse::<Frequency>().unwrap_err().to_string(),
-        "\"0 /s\" is zero, and a frequency is more; ",
+        "\"0 /s\" is zero, but a frequency must be above zero; ",
     );
     starts(
         "1.00000000000000000000001 s".parse::<Time>().unwrap_err().to_string(),

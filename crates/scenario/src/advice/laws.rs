@@ -49,7 +49,7 @@ impl Resolved {
                 let times = interval.as_secs_f64() / longest.as_secs_f64();
                 let line = format!(
                     "link {}: the interval of {law}, {interval}, is {times:.0} times the longest round trip of its \
-                     flows, {longest}, so that rates follow late; law.{law}.interval = \"{}\" fits",
+                     flows, {longest}, so rates adapt late; write law.{law}.interval = \"{}\"",
                     link.name,
                     rounded(fits),
                     law = signalling.name,
@@ -117,7 +117,8 @@ impl Resolved {
                 format!("{value} for {}", laws.join(", "))
             });
             let each: Vec<String> = each.collect();
-            (each.len() > 1).then(|| format!("flows differ in {what}: {}; {key} of each law sets it", each.join(", ")))
+            let advice = format!("to change this, set {key} of each law");
+            (each.len() > 1).then(|| format!("flows differ in {what}: {}; {advice}", each.join(", ")))
         };
         properties.into_iter().filter_map(line).collect()
     }

@@ -242,7 +242,7 @@ fn overload_is_warned_of_at_the_busiest_link() {
     outage["link"][0]["changes"] = json!([{ "at": "0 s", "capacity": "0 b/s" }]);
     let said = warnings(&outage);
     assert!(
-        said[0].starts_with("flow entries offer 5 Mb/s to link A->B, which serves nothing"),
+        said[0].starts_with("flow entries offer 5 Mb/s to link A->B while its capacity is zero"),
         "{said:?}"
     );
     assert_eq!(described(&outage)["links"][0]["offered_load"], Value::Null);

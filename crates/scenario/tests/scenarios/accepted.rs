@@ -227,7 +227,8 @@ fn hosts_that_differ_from_law_to_law_get_a_line_for_each_difference() {
     assert_eq!(
         warnings_of([json!("cubic"), json!("bbr")], "paper"),
         [
-            "flows differ in their first window: 10 packets for bbr, 2 packets for cubic; initial_window of each law sets it"
+            "flows differ in their first window: 10 packets for bbr, 2 packets for cubic; to change this, set \
+             initial_window of each law"
         ]
     );
     let own = json!({ "cubic": { "delayed_ack": false, "min_timeout": "1 ms" } });

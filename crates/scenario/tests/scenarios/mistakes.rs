@@ -192,7 +192,7 @@ fn topologies_must_hang_together() {
         &["route 1", "no link from \"A\" to \"C\""],
     );
     let circle = json!([{ "at": "B", "to": "C", "via": "A" }]);
-    refused(&[("/route", circle)], &["flow 1 (x)", "\"A\" to \"C\"", "circle"]);
+    refused(&[("/route", circle)], &["flow 1 (x)", "\"A\" to \"C\"", "routing loop"]);
     refused(
         &[("/flow/0/rtt", json!("39 ms"))],
         &["flow 1 (x), rtt", "at least 40 ms"],

@@ -261,8 +261,7 @@ impl<'a> Coded<'a> for Feedback<&'a [u8]> {
     }
 }
 
-/// The decoder uses defaults for parameters that are missing in the log. An older version of the law may not have had
-/// these parameters.
+/// A log of an older version may lack new parameters of the law. The decoder then uses their defaults.
 impl Coded<'_> for Start {
     fn put(&self, out: &mut Out<'_>) {
         self.role.put(out);
@@ -291,7 +290,7 @@ fn parameter(input: &mut In<'_>, table: &[ParamSpec], values: &mut [f64; MOST_PA
     let (name, value): (&[u8], f64) = (input.get()?, input.get()?);
     let mut rows = values.iter_mut().zip(table);
     let Some((own, row)) = rows.find(|(_, row)| row.name.as_bytes() == name) else {
-        return refused("parameter", "one of its table");
+        return refused("parameter", "a parameter of this law or signalling");
     };
     if row.check(value).is_err() {
         return refused("parameter", "a value in its range");
@@ -329,7 +328,7 @@ fn signalling(name: &[u8]) -> Result<&'static SignallingInfo> {
     }
 }
 
-/// Code of the size of a flow without an end or of unknown size.
+/// Encoded size of a flow that never ends or whose size is unknown.
 const UNKNOWN_SIZE: u64 = u64::MAX;
 
 impl Coded<'_> for Role {

@@ -24,7 +24,7 @@ impl<'a> Reader<'a> {
         if bytes.get(3..4) != Some(version) {
             return refused(
                 "version",
-                "that of this Levelflow; a log of another one replays with the Levelflow that wrote it",
+                "the version of this Levelflow; replay another log with the Levelflow that wrote it",
             );
         }
         Ok(Self { bytes, at: MAGIC.len() })
