@@ -119,7 +119,7 @@ def test_a_run_that_outgrows_its_memory_ends_in_one_line_and_keeps_what_it_has(l
     done = levelflow("run", "s.toml", "--no-plots")
     assert (done.returncode, done.stderr.count("\n")) == (2, 1)
     assert "flow x1: after 0." in done.stderr
-    assert "packets of 1 flows are in flight, and memory_limit is 50 MB" in done.stderr
+    assert "packets of 1 flows are in flight, but memory_limit is 50 MB" in done.stderr
     result = Result.load(tmp_path / "results" / "n-seed1")
     assert (result.manifest["status"], result.flows.height > 0) == ("partial", True)
 

@@ -15,7 +15,7 @@ pub struct Departure<T> {
     pub waited: Duration,
     /// Packet size.
     pub size: Bytes,
-    /// Header fields of the packet, as given on arrival. The default value for a single queue.
+    /// Header fields of the packet, as passed on arrival. A [`Fifo`] returns the default value.
     pub class: FlowKey,
     /// The packet.
     pub packet: T,
@@ -159,7 +159,7 @@ impl<T> Fifo<T> {
         self.waiting.len()
     }
 
-    /// Returns the queue content.
+    /// Returns the bytes and packets queued or in service.
     #[must_use]
     pub fn backlog(&self) -> Backlog {
         Backlog {

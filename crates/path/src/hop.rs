@@ -139,7 +139,8 @@ impl<T, L: HopLaw<T>> Hop<T, L> {
         }
     }
 
-    /// Replaces the queue of an idle hop. The law classifies packets for the queue discipline and marks them.
+    /// Replaces the queue of an idle hop. The law classifies packets for the queue discipline, and marks the packets
+    /// that the discipline selects.
     pub fn set_queue(&mut self, queue: &AnyQueueParams, seed: u64, name: &str) {
         let Settings { rate, buffer, .. } = self.settings;
         let capacity = rate.unwrap_or(Rate::ZERO);
@@ -226,7 +227,7 @@ impl<T, L: HopLaw<T>> Hop<T, L> {
             .min()
     }
 
-    /// Processes departures up to now. If the law's control interval has ended, also ends the interval of the law.
+    /// Processes departures up to now. If the law's control interval has ended by now, also notifies the law.
     pub fn handle_timeout(&mut self, now: Time) {
         self.depart(now);
         if self.law.poll_timeout().is_some_and(|end| end <= now) {

@@ -12,7 +12,8 @@ use serde::Serialize;
 use crate::fifo::{Backlog, Departure};
 use crate::law::HopLaw;
 
-/// Shortest control interval, for any round-trip times in packet headers. Routers divide by the interval.
+/// Lower bound of the control interval. Some laws derive the interval from round-trip times in packet headers, which
+/// may be wrong. Routers divide by the interval.
 const MIN_INTERVAL: Duration = Duration::from_us(500);
 
 /// Class of a packet at a router.
@@ -49,7 +50,7 @@ pub struct PortCounters {
     pub dropped_bytes: u64,
     /// Number of control intervals that have ended.
     pub intervals: u64,
-    /// Largest delay of the timer at the end of a control interval, ns.
+    /// Largest time between the scheduled and the actual end of a control interval, ns.
     pub worst_late_ns: u64,
 }
 

@@ -10,7 +10,7 @@ use levelflow_units::{Duration, Time};
 pub struct Propagation {
     /// Propagation delay.
     pub delay: Duration,
-    /// Upper bound of the random delay. This delay is uniformly distributed.
+    /// Upper bound of the random extra delay, which is uniformly distributed from zero to this bound.
     pub jitter: Duration,
     /// True if a packet may overtake an earlier packet. If false, a packet waits for delayed earlier packets.
     pub reorder: bool,

@@ -40,7 +40,7 @@ impl AckDelay {
 
     /// Removes and returns the ACK that is due now. Also returns the release time of the next ACK.
     pub fn pop(&mut self, now: Time) -> (PacketId, Option<Time>) {
-        let packet = self.queue.pop_front().expect("an event per head of line");
+        let packet = self.queue.pop_front().expect("a release event has an ACK");
         self.last = Some(now);
         let next = (!self.queue.is_empty()).then(|| self.release(now));
         (packet, next)

@@ -15,7 +15,8 @@ impl Alarm {
         due: Time::NEVER,
     };
 
-    /// Sets the time of the alarm. Returns the time of a new event if the pending event is too late.
+    /// Sets the time of the alarm. If no event is pending at or before `due`, returns the time of an event that the
+    /// caller must add.
     #[inline]
     pub fn set(&mut self, due: Time) -> Option<Time> {
         self.due = due;

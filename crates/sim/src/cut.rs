@@ -1,8 +1,8 @@
 //! Cuts a network, at links with a long delay, into parts that run in parallel.
 //!
-//! A packet takes at least the delay of its link to move from one part to another. All parts can therefore run for the
-//! shortest delay of the links between parts. This time is a *window*. Parts exchange packets after each window.
-//! Senders and receivers belong to the first and last node of their paths.
+//! A packet takes at least the delay of its link to move from one part to another. All parts can therefore run
+//! independently for a time called a *window*: the shortest delay of the links between parts. Parts exchange packets
+//! after each window. Senders and receivers belong to the first and last node of their paths.
 
 use levelflow_laws::Protocol;
 use levelflow_scenario::Network;
@@ -121,7 +121,7 @@ impl Nodes {
     /// Finds the nodes of a network. Returns `None` if the network cannot be cut.
     pub fn of<P: Protocol>(network: &Network<P>) -> Option<Self> {
         if network.flows.iter().any(|flow| flow.session.is_some()) {
-            return None; // a user requests the next page as soon as the receiver has the current page
+            return None; // a page that has arrived may start the next page at the sender without a delay
         }
         let links = network.links.len();
         let mut sets = Sets((0..2 * (links + network.flows.len())).map(NodeId::of).collect());

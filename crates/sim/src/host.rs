@@ -41,7 +41,7 @@ impl Host {
             return due;
         }
         let gap = due.since(since).as_ps() as f64;
-        // Number of picoseconds, with a sign.
+        // The number is negative if the clock is fast.
         let late = (gap * self.slow) as i64;
         Time::from_ps(due.as_ps().saturating_add_signed(late))
     }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// Number of recent values to compare. It suffices for a link or flow group whose laws alternate.
+/// Number of recent values to compare. It suffices if a few different values alternate.
 const RECENT_VALUES: usize = 8;
 
 /// Stores one copy of equal values. Only recent values are compared.

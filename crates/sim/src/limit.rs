@@ -17,7 +17,7 @@ const PER_FLOW: u64 = 1024;
 
 /// Error of a run that needs more memory than its limit.
 #[derive(Debug, Clone, PartialEq, Eq, Display, Error)]
-#[display("flow {flow}: {needs}, and memory_limit is {limit}; reduce the demand, or raise the limit")]
+#[display("flow {flow}: {needs}, but memory_limit is {limit}; reduce the demand, or raise the limit")]
 pub struct MemoryExceeded {
     flow: String,
     needs: String,

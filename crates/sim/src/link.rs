@@ -2,10 +2,10 @@
 //!
 //! Most links make every decision on arrival, so the departure time of a packet is known when it arrives. Such a packet
 //! takes one event: its delivery at the far end. Departures before the current time are processed in order before the
-//! queue is read. The state of a router law changes only at the end of a control interval. Departures are processed
-//! first, so a law that stamps departing packets uses the correct state. Queues that drop from their front or decide on
-//! departure need a second event, at the end of each transmission. The queues of a [`Scheduler`] need this event, too.
-//! A shaper that delays the transmitter needs a third event.
+//! queue is read. The state of a router law changes only at the end of a control interval. Earlier departures are
+//! processed before this end, so a law that stamps departing packets uses the correct state. Queues that drop from
+//! their front or decide on departure need a second event, at the end of each transmission. The queues of a
+//! [`Scheduler`] need this event, too. A shaper that delays the transmitter needs a third event.
 
 mod classes;
 mod inspect;
@@ -106,7 +106,7 @@ pub struct Link<P: Protocol> {
     /// True for a FIFO with neither queue discipline nor buffer-sizing algorithm. Most links are plain.
     plain: bool,
     stamps: bool,
-    /// True if the far end is in another part of the network. That part collects departed packets.
+    /// True if the far end is in another part of the network. Departed packets are then moved to that part.
     leads_elsewhere: bool,
     overflow: Overflow,
     delay: Duration,

@@ -77,7 +77,7 @@ impl Pipes {
     #[inline]
     pub fn pop(&mut self, id: PipeId) -> (PacketId, Option<Time>) {
         let fifo = &mut self.pipes[id].fifo;
-        let ((_, packet), next) = fifo.pop_front().expect("an event per packet");
+        let ((_, packet), next) = fifo.pop_front().expect("a delivery event has a packet");
         (packet, next.map(|(at, _)| at))
     }
 

@@ -32,7 +32,7 @@ pub fn prefetch<T>(value: &T) {
         let address = std::ptr::from_ref(value).cast::<i8>().wrapping_add(line);
         // SAFETY: a prefetch changes nothing that a program can observe, and every x86-64 processor has the
         // instruction.
-        #[allow(unsafe_code, reason = "the instruction has no safe name yet")]
+        #[allow(unsafe_code, reason = "no safe function has this instruction yet")]
         unsafe {
             _mm_prefetch::<_MM_HINT_T0>(address);
         }

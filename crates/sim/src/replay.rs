@@ -146,7 +146,7 @@ pub fn replay(log: &[u8]) -> Result<Replay, BadLog> {
     })
 }
 
-/// Describes an error in a record. The description has no terms that apply only to headers.
+/// Describes an error in a record. The message of [`DecodeError`] would call the record a header.
 fn plain(error: &DecodeError) -> String {
     match error {
         DecodeError::Short { .. } => error.to_string(),
@@ -325,7 +325,7 @@ impl Instance {
             Record::Absorb { counted } => self.router(|router, params| router.absorb(params, counted))?,
             Record::Interval { elapsed, port } => {
                 if *elapsed == Duration::ZERO {
-                    return Err("an interval has a length".to_owned());
+                    return Err("the length of an interval must be above zero".to_owned());
                 }
                 let sum = self.intervals.checked_add(*elapsed);
                 self.intervals = sum.ok_or("intervals of more than 213 days")?;

@@ -61,7 +61,7 @@ pub enum Division {
     #[display("one thread")]
     Whole,
     /// The network cannot be cut into the requested number of parts.
-    #[display("one thread, since the network cannot be cut into as many parts")]
+    #[display("one thread, since the network cannot be cut into enough parts")]
     Uncuttable,
     /// Windows contain too few events, or the run would end soon.
     #[display("one thread, since more would not be faster")]
@@ -282,7 +282,7 @@ where
     }
 }
 
-/// Returns the numbers of threads to compare.
+/// Returns the numbers of threads to compare: the powers of two below `processors`, and `processors`.
 fn doubled(processors: usize) -> impl Iterator<Item = usize> {
     let powers = std::iter::successors(Some(2), |n| Some(2 * n)).take_while(move |&n| n < processors);
     powers.chain(std::iter::once(processors))

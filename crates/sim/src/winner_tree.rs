@@ -19,8 +19,8 @@ const FEW: usize = 1 << 13;
 pub struct WinnerTree {
     /// Smallest key of the tree.
     first: u64,
-    /// Keys of the nodes. The children of node `i` are `2 i` and `2 i + 1`. The leaves come last. The key of the
-    /// root, node 1, is `first`. Instead, `keys[1]` is 0, which is below any key and ends the loop of `add`.
+    /// Keys of the nodes. The children of node `i` are `2 i` and `2 i + 1`. The leaves come last. The key of the root
+    /// (node 1) is stored in `first`. `keys[1]` is 0 instead, which is below any key and ends the loop of `add`.
     keys: Vec<u64>,
     /// Number of leaves, a power of two.
     leaves: usize,
@@ -118,14 +118,14 @@ impl WinnerTree {
     fn put(&mut self, leaf: u32, key: u64) {
         let place = self.place(leaf);
         self.first = match <&mut [u64; FEW]>::try_from(&mut self.keys[..]) {
-            Ok(keys) => win(keys, place % FEW, key), // the remainder changes no index and proves that it is in range
+            Ok(keys) => win(keys, place % FEW, key), // `% FEW` only proves that `place` is in range
             Err(_) => win(&mut self.keys, place, key),
         };
     }
 }
 
 /// Sets the key of a leaf and updates the nodes above it. Returns the smallest key of the tree.
-#[inline(always)] // with the number of keys
+#[inline(always)] // so that the compiler has the number of keys
 fn win(keys: &mut [u64], mut place: usize, mut key: u64) -> u64 {
     while place > 1 {
         keys[place] = key;

@@ -1,6 +1,6 @@
 //! Test cases of draft-ietf-ccwg-bbr, appendix "BBR Example Test Cases". They check the model of a flow's sender after
-//! each event. Some cases change the path when the sender enters a state. These cases run twice, and both runs are
-//! equal up to the change.
+//! each event. Some cases change the path when the sender enters a state. These cases run twice: the first run
+//! determines the time of the change. Both runs are equal up to the change.
 
 use crate::common::start;
 use levelflow_laws::AnySender;

@@ -133,7 +133,7 @@ fn through_a_hop(text: &str) -> (Vec<Delivered>, HopCounters) {
     (delivered, hop.counters())
 }
 
-// **Invariant** (The engine): the second event changes no time.
+// **Invariant** (The engine): an event at the end of each transmission does not change the times of deliveries.
 /// Two implementations of a link deliver packets at the same times. In the first, the transmitter has its own events.
 /// The second computes departures on arrival.
 #[test]

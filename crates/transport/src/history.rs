@@ -62,7 +62,7 @@ impl History {
     }
 }
 
-/// Bitmap at the sender of the latest packets that are not known to have arrived.
+/// Bitmap at the sender: the packets among the latest 128 that are not known to have arrived.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Missing {
     newest: u32,

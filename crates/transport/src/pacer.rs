@@ -6,8 +6,8 @@ use crate::starvation;
 
 /// Minimum inter-packet time. Time must advance between packets at any rate.
 const SHORTEST_GAP: Duration = Duration::from_ps(1);
-/// Largest difference between the send schedule and the clock if packets are sent early. Packets are early in a batch,
-/// or if the rate of the law is near zero.
+/// Limit on the time by which the send schedule may be ahead of the clock. It is ahead if packets were sent early: in a
+/// batch, or at a rate near zero.
 const MAX_AHEAD: Duration = Duration::from_secs(2);
 /// Largest lag behind the send schedule that a late sender compensates by faster sending.
 const MAX_CATCH_UP: Duration = Duration::from_secs(1);

@@ -91,8 +91,8 @@ impl<T: Copy> Recovery<T> {
         }
     }
 
-    /// Handles an expired timer. All packets in flight are declared lost. If the flow uses SACK and `goes_on` is true,
-    /// no packet is declared lost.
+    /// Handles an expired timer. All packets in flight are declared lost. `goes_on` is true if the law keeps sending at
+    /// its pace. If the flow then uses SACK, no packet is declared lost.
     pub fn on_timeout(&mut self, now: Time, next: u32, goes_on: bool) {
         let retransmits = &mut self.retransmit_queue;
         if let Some(cumulative) = &mut self.cumulative {
@@ -124,9 +124,9 @@ pub(crate) struct RetransmitQueue {
     pub queue: VecDeque<Chunk>,
     /// Number of the last packet that retransmits the latest losses.
     until: Option<u32>,
-    /// Spurious losses shown by the latest ACK whose data is still in this queue.
+    /// Number of spurious losses shown by the latest ACK whose data was still queued. This data is not retransmitted.
     pub spared: u32,
-    /// Data of spurious losses shown by the latest ACK that has already been retransmitted.
+    /// Data of the other spurious losses shown by the latest ACK. This data has already been retransmitted.
     pub retransmitted: Vec<Chunk>,
     pub totals: Totals,
 }

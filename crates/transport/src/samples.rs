@@ -1,5 +1,5 @@
-//! Rate samples (draft-ietf-ccwg-bbr, section 4.1) for laws that use them. They need the state of the flow when each
-//! packet was sent.
+//! Rate samples (draft-ietf-ccwg-bbr, section 4.1) for laws that use them. A sample needs the state of the flow when
+//! the acknowledged packet was sent.
 
 use std::collections::VecDeque;
 

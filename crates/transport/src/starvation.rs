@@ -10,7 +10,7 @@
 //! constant rate.
 //!
 //! Before the first ACK, the round-trip time is unknown, and backoff begins after [`FIRST_PATIENCE`]. On a path with a
-//! longer round-trip time, a flow therefore slows down until its first ACK arrives, in the simulator, too.
+//! longer round-trip time, a flow therefore slows down until its first ACK arrives. This also holds in the simulator.
 
 use levelflow_units::{Duration, Time};
 

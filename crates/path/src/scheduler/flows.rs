@@ -1,5 +1,5 @@
-//! One queue per flow, under CoDel. The service order is deficit round robin with a list of new queues (DRR++, RFC
-//! 8290).
+//! One queue per flow, each controlled by CoDel. The service order is deficit round robin with a list of new queues
+//! (DRR++, RFC 8290).
 
 use levelflow_laws::aqm::cake::{CakeParams, Isolation, SET_ASSOCIATIVITY};
 use levelflow_laws::aqm::codel::{Codel, CodelParams};
@@ -14,7 +14,7 @@ use super::{FlowKey, Store};
 /// Index that denotes no queue.
 const NONE: u32 = u32::MAX;
 
-/// Deficit units per byte. A deficit has fractions of a byte, because the quantum is divided by a number of flows.
+/// Deficit units per byte. A deficit has fractions of a byte, because the quantum is divided by a number of queues.
 const FRACTION: i64 = 1 << 16;
 
 /// Number of counters in each host table.
@@ -82,7 +82,7 @@ pub struct Flows {
     salt: u64,
     quantum: i64,
     codel: CodelParams,
-    /// Largest number of packets dropped at once.
+    /// Largest number of packets evicted at once.
     batch: u32,
     /// Number of queues in each set of queues. A hash assigns each flow to one set.
     ways: u32,
@@ -257,8 +257,8 @@ impl Flows {
         self.count_hosts(index, -1);
     }
 
-    /// Removes packets from the queue until CoDel does not drop one. Returns this packet, and true if it must be
-    /// marked.
+    /// Removes packets from the queue, up to the first packet that CoDel does not drop. Returns this packet, and true
+    /// if it must be marked.
     fn take<T>(&mut self, index: u32, store: &mut Store<T>, now: Time) -> Option<(Queued<T>, bool)> {
         let queue = &mut self.queues[index as usize];
         loop {

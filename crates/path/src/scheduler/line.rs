@@ -208,7 +208,7 @@ impl<T> Scheduled<T> {
         self.scheduler.packets() as usize + usize::from(self.service.is_some())
     }
 
-    /// Returns the queue content.
+    /// Returns the bytes and packets queued or in service.
     #[must_use]
     pub fn backlog(&self) -> Backlog {
         Backlog {

@@ -46,8 +46,7 @@ impl<P: Protocol> Sim<P> {
         self.reach_far_end(i, id);
     }
 
-    /// Handles a delivery on a link that is not a FIFO. Also handles a delivery if packets of hosts have arrived at the
-    /// queue.
+    /// Handles a delivery on a link that is no FIFO, or whose queue must first admit packets of hosts.
     #[inline(never)]
     fn special_link_delivers(&mut self, i: LinkId) {
         self.admit_pending(i);
@@ -142,7 +141,7 @@ impl<P: Protocol> Sim<P> {
         }
     }
 
-    /// Offers a packet to a link after the earlier packets of hosts.
+    /// Offers a packet to a link, after the packets of hosts that arrived earlier.
     #[inline(never)]
     fn offer_in_turn(&mut self, link: LinkId, id: PacketId) {
         self.admit_pending(link);

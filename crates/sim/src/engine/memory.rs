@@ -30,7 +30,7 @@ impl<P: Protocol> Sim<P> {
                 least: unit,
                 wanted: unit * link.wanted_packets().unwrap_or(1.0),
                 held: unit * link.queue_packets() as f64,
-                // Before the first event, no limit applies.
+                // The value 0 means that no limit has been set yet.
                 limit: unit
                     * if self.processed == 0 {
                         0.0

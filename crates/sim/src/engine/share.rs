@@ -140,7 +140,7 @@ impl<P: Protocol> Sim<P> {
         share.exits.iter().for_each(|&link| self.links[link].lead_elsewhere());
     }
 
-    /// Handles the events before `end`. This time is at most one window after the earliest event of all parts.
+    /// Handles the events before `end`. `end` is at most one window after the earliest event of all parts.
     pub(crate) fn run_before(&mut self, end: Time) {
         while let Some((at, target)) = self.next_event(end) {
             self.now = at;

@@ -92,7 +92,7 @@ impl<P: Protocol> Link<P> {
     /// Removes the first packet on the link. If the packet is still queued, removes it from the queue, too.
     #[inline(always)]
     fn next_in_order<const FIFO: bool>(&mut self, packets: &mut Slab<HeaderOf<P>>) -> (PacketId, Option<Time>) {
-        let (transit, next) = self.transit.pop_front().expect("an event per packet");
+        let (transit, next) = self.transit.pop_front().expect("a delivery event has a packet");
         let Transit {
             delay, packet, size, ..
         } = transit;

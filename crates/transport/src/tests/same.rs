@@ -1,5 +1,5 @@
-//! Comparison of two flows with the same losses. The first flow has trusted ACKs, the second flow has ACKs from the
-//! wire. The law must receive the same events in both flows.
+//! Comparison of two flows with the same losses. The first flow trusts its ACKs, as in the simulator. The second flow
+//! decodes and validates them, as on a real network. The law must receive the same events in both flows.
 
 use std::collections::VecDeque;
 
@@ -18,7 +18,7 @@ const LIMITS: Limits = Limits {
     least: 0,
 };
 
-/// An ACK in trusted form and in wire form, with its arrival time.
+/// An ACK as the simulator passes it and as encoded bytes, with its arrival time.
 struct Pending {
     at: Time,
     trusted: Ack<AnyHeader>,
