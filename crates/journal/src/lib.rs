@@ -35,7 +35,7 @@ struct Shared {
 }
 
 impl Journal {
-    /// Creates a log, and replaces an existing log. The log contains a digest of the state after each interval of a
+    /// Creates a log, and replaces an existing log. The log contains digests of the state: after each interval of a
     /// router, after each ACK of a sender, and at the end.
     ///
     /// # Errors

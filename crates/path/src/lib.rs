@@ -1,8 +1,9 @@
 //! Path of a packet between two hosts, in virtual or real time, without a clock or a socket.
 //!
 //! A [`Fifo`] is a queue with a transmitter. A [`DelayLine`] is the wire behind a transmitter. A [`Hop`] combines a
-//! queue and a wire with an optional router law. The trait [`HopLaw`] is the interface of the router law, for packets
-//! of any type. A [`Port`] implements this trait for datagrams.
+//! queue and a wire with an optional router law. A router law is the router side of a congestion-control algorithm. The
+//! trait [`HopLaw`] is the interface of the router law, for packets of any type. A [`Port`] implements this trait for
+//! datagrams.
 //!
 //! Method names are those of other sans-IO crates:
 //!

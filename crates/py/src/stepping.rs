@@ -141,7 +141,7 @@ impl Router {
     }
 
     /// Processes the arrival of a packet of `size` bytes at the queue. Returns the outgoing header. A packet without a
-    /// header is foreign load.
+    /// header is foreign load, which the router does not control.
     #[pyo3(signature = (size, header=None, queue_bytes=0))]
     fn arrive<'py>(
         &mut self,

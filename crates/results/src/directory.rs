@@ -1,6 +1,6 @@
 //! Result directories. During a run, tables are written as files with parts of their rows. At the end, one file per
 //! table replaces these files. If a run is interrupted, its tables are readable. The manifest then contains the
-//! simulated time that they cover.
+//! simulated time that the tables cover.
 
 use std::fs::{self, File};
 use std::io;

@@ -100,7 +100,8 @@ impl Resolved {
                 .copied()
                 .min_by(|a, b| rate(a).total_cmp(&rate(b)))
         };
-        // A transfer of at most two bandwidth-delay products fits into the path and the queue that slow start causes.
+        // A transfer of at most two bandwidth-delay products causes no warning. It fits into the path and the queue
+        // that slow start causes.
         let outgrows = |flow: &FlowSpec<Any>| {
             let room = slowest(flow).zip(self.round_trip(flow));
             let bytes = room.map(|(l, rtt)| {

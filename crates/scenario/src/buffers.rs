@@ -1,4 +1,5 @@
-//! Buffer sizes: a fixed size, a published rule that is applied to the flows on the link, or a buffer-sizing algorithm.
+//! Buffer sizes: a fixed size, a published sizing rule, or a buffer-sizing algorithm. A rule is applied to the flows on
+//! the link.
 
 use std::collections::{BTreeMap, BTreeSet};
 

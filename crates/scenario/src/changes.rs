@@ -53,7 +53,8 @@ impl Changes {
         *self == Self::default()
     }
 
-    /// Returns the changes for the opposite direction, without the quantities (`own`) that this direction sets itself.
+    /// Returns the changes that the opposite direction inherits. They exclude the quantities in `own`, which the
+    /// opposite direction sets itself.
     #[must_use]
     pub(crate) fn without(&self, own: &Change) -> Self {
         let Self::List(changes) = self else { return self.clone() };

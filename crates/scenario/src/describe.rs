@@ -164,8 +164,8 @@ fn describe_law(law: &LawInfo) -> LawRecord {
     }
 }
 
-/// Returns the rows of a law's table: the parameters of its senders, and those of the routers of the signalling with
-/// its name.
+/// Returns the rows of a law's table. These are the parameters of its senders, and of the routers of the signalling
+/// with its name.
 fn law_rows(law: &LawInfo) -> Vec<ParameterRecord> {
     let mut rows = describe_params(&rows_of(law.name));
     let routers = if law.signalling.name == law.name {

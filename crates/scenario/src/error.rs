@@ -151,7 +151,7 @@ impl From<ParamError> for Problem {
 }
 
 impl ScenarioError {
-    /// Returns the mistakes in the order of their lines.
+    /// Returns the mistakes in the order of the lines of the message.
     #[must_use]
     pub fn mistakes(&self) -> &[Mistake] {
         &self.0

@@ -142,7 +142,7 @@ impl FlowReader<'_> {
         };
         let info = law_named(&place, name)?;
         if let Some(own) = own {
-            // Parameters of routers have no effect on a flow.
+            // This rejects parameters of routers, which have no effect on a flow.
             read_table(self.profile, &place.key(name), info.params, &[own])?;
         }
         let layers: Vec<_> = [defaults.get(name), own].into_iter().flatten().collect();

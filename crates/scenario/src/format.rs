@@ -406,7 +406,7 @@ fn take_mistakes<T: DeserializeOwned>(within: &Place, table: &mut Value) -> Vec<
         let missing = message
             .strip_prefix("missing field `")
             .and_then(|rest| rest.split('`').next());
-        // A missing key is no mistake in two cases: this loop has removed its wrong value, or the table contains a
+        // A missing key is no mistake if this loop has removed its wrong value. The same holds if the table contains a
         // misspelt name of the key.
         if !missing.is_some_and(|key| taken.iter().any(|one| one == key)) {
             mistakes.push(ScenarioError::structure(within, table, &error));

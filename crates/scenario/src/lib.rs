@@ -1,5 +1,6 @@
 //! Scenarios: the structure that users write, and the network that it describes. The structure is written as TOML or as
-//! JSON.
+//! JSON. A *law* is a congestion-control algorithm. A *signalling* defines the packet header and the computations of
+//! routers for one or several laws.
 //!
 //! [`Scenario`] is the structure that users write. [`Scenario::resolve`] checks the structure against the laws and the
 //! topology, and returns a [`Network`]. A [`ScenarioError`] contains all mistakes, each with its place, the problem and

@@ -1,4 +1,4 @@
-//! Scenario values other than single quantities with a unit.
+//! Scenario values beyond a number with a unit: distributions, counts, shares, sizes and buffers.
 
 use derive_more::Display;
 use levelflow_units::{Bytes, Duration, Packets};

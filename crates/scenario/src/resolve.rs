@@ -33,8 +33,8 @@ const CLOCK_TOLERANCE: f64 = 1e-4;
 /// Limit on the length of a run's name, in bytes. It is 255 bytes of a file name, minus "-seed" and the digits of the
 /// largest seed.
 const LONGEST_NAME: usize = 230;
-/// Limit on the duration of a run. The simulation clock overflows after 213 days. The difference is for packets in
-/// flight at the end.
+/// Limit on the duration of a run. The simulation clock overflows after 213 days. The difference leaves room for the
+/// arrival times of packets in flight at the end.
 const LONGEST_RUN: Duration = Duration::from_secs(100 * 24 * 3600);
 /// Largest routing weight of a link, as in IS-IS (RFC 5305).
 const MAX_WEIGHT: u32 = 16_777_215;
@@ -217,8 +217,8 @@ impl Scenario {
     }
 
     /// Draws clock errors for senders and for the links on their paths, unless hosts are ideal. Sender clocks are fast
-    /// or slow. Link clocks are only slow. With exact clocks, each packet from an upstream link of equal rate would
-    /// arrive just when a full queue has room for it. These packets would lock out all other packets.
+    /// or slow. Link clocks are only slow. With exact clocks, packets from an upstream link of equal rate would arrive
+    /// just when a full queue has room. They would lock out all other packets.
     fn set_clocks(&self, links: &mut [LinkSpec<Any>], ends: &Ends, flows: &mut [FlowSpec<Any>]) {
         for flow in flows.iter_mut().filter(|flow| flow.overhead > Duration::ZERO) {
             let (sender, _) = &ends[flow.routes.first().forward[0] as usize];

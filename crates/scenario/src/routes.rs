@@ -82,7 +82,7 @@ impl Scenario {
         Ok(checked.collect())
     }
 
-    /// Returns the times at which routes change. Each time has the links that are down from this time on.
+    /// Returns the times at which routes change, each with the links that are down from then on.
     fn times(&self, links: &[LinkSpec<Any>]) -> Fallible<Vec<(Time, BTreeSet<u32>)>> {
         let mut times = vec![(Time::ZERO, BTreeSet::new())];
         let Some(reroute) = self.reroute else { return Ok(times) };

@@ -186,8 +186,8 @@ fn bscl(known: &Known, rest: &[f64]) -> f64 {
     }
 }
 
-/// Computes a buffer size by a rule. The unit is the largest packet on the link. The result is at least 1. A result
-/// above [`LARGEST_BUFFER`] is an error.
+/// Computes a buffer size by a rule, in packets of the size of the largest packet on the link. The result is at least
+/// 1. A result above [`LARGEST_BUFFER`] is an error.
 pub fn by_rule(
     place: &Place,
     rule: &Rule,

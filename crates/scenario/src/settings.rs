@@ -1,4 +1,4 @@
-//! Parameters of laws and routers as texts of the form `name=value`, for example on the command line: `--law jetmax
+//! Parameters of laws and routers as texts of the form `name=value`. An example on a command line is `--law jetmax
 //! --set tau=0.6`.
 
 use std::collections::BTreeMap;

@@ -85,7 +85,7 @@ impl Dist {
     }
 
     /// Returns the mean of a draw that is rounded up to whole units. For Pareto and log-normal distributions, the
-    /// result is approximate: rounding up adds about half a unit, because these distributions are wide.
+    /// result is approximate. Rounding up adds about half a unit, because these distributions are wide.
     #[must_use]
     pub fn mean_rounded_up(&self, unit: f64) -> f64 {
         // Mean of the rounded value, for a uniform distribution between `low` and `high`.

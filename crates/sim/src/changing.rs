@@ -115,8 +115,8 @@ impl Changing {
         self.seen.is_none()
     }
 
-    /// Returns the capacity measured by the router of a port: `bytes / time` for the packets transmitted since the
-    /// previous call. Returns `None` without such packets, or if the link notifies routers of changes.
+    /// Returns the capacity measured by the router of a port. This is `bytes / time`, for the packets transmitted since
+    /// the previous call. Returns `None` without such packets, or if the link notifies routers of changes.
     pub fn measured(&mut self, port: usize) -> Option<Rate> {
         let seen = &mut self.seen.as_mut()?[port];
         let bytes = self.sent.bytes - seen.bytes;

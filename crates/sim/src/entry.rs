@@ -28,7 +28,7 @@ pub struct SharedRules<P: Protocol> {
     pub params: P::Params,
     pub transport: Transport,
     pub limits: Limits,
-    /// ECN flags of data.
+    /// ECN flags of data packets.
     pub flags: u8,
 }
 
@@ -73,7 +73,7 @@ pub struct FlowEntry<P: Protocol> {
     pub counters: EntryCounters,
     pub spec: FlowSpec<P>,
     pub info: FlowInfo,
-    /// Number derived from the name of the entry.
+    /// Number derived from the name of the entry. It distinguishes the entry's flows in queue disciplines.
     pub identity: u32,
     /// Position of each path of the entry in the table of hops.
     pub hops: IdVec<PathId, HopId>,

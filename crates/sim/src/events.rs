@@ -1,5 +1,5 @@
 //! Event list. A link or a delay line has one pending event for all its packets, so the list is small. A winner tree
-//! contains the deliveries of links. With thousands of flows, each flow has an event of its own. In this case, only the
+//! contains the deliveries of links. In addition, each sending flow has an event. With thousands of flows, only the
 //! earliest events are sorted.
 
 use std::cmp::Reverse;
@@ -271,7 +271,7 @@ impl EventList {
             self.place = Place::Links;
             return (at < end).then_some((at, Target::Link(LinkId(i))));
         }
-        // This path also handles events at the same time.
+        // General case, which also handles events at equal times.
         let link = link.map_or(Key::MAX, |(at, i)| key(at, Target::Link(LinkId(i))));
         let mut key = link.min(near).min(self.next_of_slice);
         if time(key) >= self.horizon {

@@ -1,7 +1,9 @@
 //! Packet-level network simulator: the laws of `levelflow-laws` in virtual time, over links with capacity,
 //! delay and finite buffers.
 //!
-//! A [`Network`](levelflow_scenario::Network) describes the simulation, [`Sim`] runs it.
+//! A [`Network`](levelflow_scenario::Network) describes the simulation, [`Sim`] runs it. A *law* is a
+//! congestion-control algorithm. A *signalling* defines the packet header and the computations of routers for one or
+//! several laws. A *flow entry* of a scenario is one flow, or a source of many flows.
 
 mod ackdelay;
 mod alarm;

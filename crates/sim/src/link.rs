@@ -5,7 +5,8 @@
 //! queue is read. The state of a router law changes only at the end of a control interval. Earlier departures are
 //! processed before this end, so a law that stamps departing packets uses the correct state. Queues that drop from
 //! their front or decide on departure need a second event, at the end of each transmission. The queues of a
-//! [`Scheduler`] need this event, too. A shaper that delays the transmitter needs a third event.
+//! [`Scheduler`] need this event, too, and so do links that change or have jitter or batches. A shaper that delays the
+//! transmitter needs a third event.
 
 mod classes;
 mod inspect;

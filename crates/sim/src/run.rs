@@ -299,7 +299,7 @@ fn pilot<P: Protocol + Clone>(network: &Network<P>) -> Sim<P> {
 /// Possible cuts of a network, and the load measured in a pilot run.
 struct Cuts {
     nodes: Option<Nodes>,
-    /// Number of packets on each link.
+    /// Number of packets that arrived at each link in the pilot run.
     loads: Vec<u64>,
     /// Events per simulated second.
     rate: f64,

@@ -1,5 +1,5 @@
-//! Links that change during the run. Results are compared with another implementation of the queue, with the capacity
-//! of the link, and with the equilibria of laws.
+//! Links that change during the run. Results are compared with another implementation of the queue, and with the
+//! capacity of the link. They are also compared with the equilibria of laws.
 
 use std::fmt::Write;
 

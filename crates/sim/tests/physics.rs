@@ -169,8 +169,8 @@ fn a_lone_transfer_takes_the_time_of_its_data_and_its_handshake() {
 #[test]
 fn round_trip_times_match_the_scenario() {
     let rtt = lone_transfer("1 packet", "").summary.flows[0].rtt_s.clone().unwrap();
-    // The handshake consists of two packets of 40 B. The run has two round-trip times: that of the handshake and that
-    // of the data. The former is `2 mean - max`.
+    // The handshake consists of two packets of 40 B. The run has one round-trip time of the handshake and one of the
+    // data. The latter is `max`, so the former is `2 mean - max`.
     assert_close(2.0 * rtt.mean - rtt.max, 100e-3 + 64e-6, 0.01);
     assert_close(rtt.max, 100e-3 + 832e-6, 0.01);
 }

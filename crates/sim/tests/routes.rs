@@ -24,8 +24,8 @@ fn paths(flow: &FlowSpec<Any>, plan: usize) -> Vec<&[u32]> {
     flow.routes.plans[plan].1.iter().map(path).collect()
 }
 
-/// Returns two values for all pairs of nodes (Floyd and Warshall): the least weight, and the least delay of the paths
-/// with this weight.
+/// Returns the least weight between all pairs of nodes, and the least delay of the paths with this weight (Floyd and
+/// Warshall).
 fn distances(nodes: usize, links: &[(usize, usize, u64, u64)]) -> Vec<Vec<(u64, u64)>> {
     const FAR: (u64, u64) = (u64::MAX / 4, 0);
     let mut far = vec![vec![FAR; nodes]; nodes];

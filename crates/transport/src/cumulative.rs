@@ -186,7 +186,7 @@ impl Cumulative {
     }
 
     /// Handles an expired timer. All unacknowledged data will be retransmitted. Until this data has arrived, duplicate
-    /// ACKs may result from unnecessary retransmissions (RFC 6582, section 3.2, step 4).
+    /// ACKs start no fast retransmit. They may result from unnecessary retransmissions (RFC 6582, section 3.2, step 4).
     pub fn on_timeout(&mut self) {
         self.recover = Some(self.sent());
         (self.recovering, self.duplicates, self.inflation) = (false, 0, 0);

@@ -1,4 +1,5 @@
-//! Transport around a law, without clock or socket. The same code runs in the simulator, on real networks and in QUIC.
+//! Transport around a law (a congestion-control algorithm), without clock or socket. The same code runs in the
+//! simulator, on real networks and in QUIC.
 //!
 //! [`Sender`] calls a law. It implements handshake, pacing, congestion window, loss recovery, retransmission timeout,
 //! and backoff without ACKs. The owner has a clock and a socket, or an event list. It calls

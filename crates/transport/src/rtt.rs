@@ -184,8 +184,8 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-        /// On a path with constant delay, a delay increase below the floor causes no timeout, as in Linux. This holds
-        /// for any path delay.
+        /// A delay increase below the floor causes no timeout if the delay was constant before, as in Linux. This holds
+        /// for any delay.
         #[test]
         fn a_step_of_less_than_the_floor_is_no_timeout(
             rtt_us in 1_u64..10_000_000, floor_us in 1_u64..60_000_000, step in 0.0..0.999_f64, samples in 1_u32..200,

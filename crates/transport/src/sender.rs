@@ -86,8 +86,8 @@ pub struct Sender<P: Protocol, L = <P as Protocol>::Sender, T = ()> {
     /// Position of the first byte not yet sent.
     position: u64,
     stop: Time,
-    /// Start of the current wait for an ACK: the time of the latest ACK, or the send time of the first packet after
-    /// that ACK.
+    /// Start of the current wait for an ACK. This is the time of the latest ACK, or the send time of the first packet
+    /// after it.
     last_ack_at: Time,
     /// Latest round-trip time.
     rtt: Duration,
@@ -246,8 +246,8 @@ where
         now < self.stop && self.has_unsent()
     }
 
-    /// Marks the packets in flight as application-limited (draft-ietf-ccwg-bbr, section 4.1.2.4) under two conditions:
-    /// all written data has been sent, and the congestion window is not full.
+    /// Marks the packets in flight as application-limited (draft-ietf-ccwg-bbr, section 4.1.2.4). This applies if all
+    /// written data has been sent and the congestion window is not full.
     #[inline]
     fn check_app_limited(&mut self) {
         if !self.has_unsent()

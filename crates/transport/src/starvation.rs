@@ -6,8 +6,7 @@
 //! inter-packet time of the law. The first ACK ends the backoff. The time without ACKs starts when the sender sends
 //! the first packet after the latest ACK.
 //!
-//! Three kinds of laws are excluded: laws with their own timer, laws whose receivers send no ACKs, and laws with a
-//! constant rate.
+//! Backoff excludes laws with their own timer, laws whose receivers send no ACKs, and laws with a constant rate.
 //!
 //! Before the first ACK, the round-trip time is unknown, and backoff begins after [`FIRST_PATIENCE`]. On a path with a
 //! longer round-trip time, a flow therefore slows down until its first ACK arrives. This also holds in the simulator.

@@ -1,5 +1,6 @@
-//! Binary formats: the shim and the journal. The shim precedes the header of a law in each packet. The journal is a log
-//! of a law's inputs. The replay of a journal reproduces the states of the law.
+//! Binary formats: the shim and the journal. A *law* is a congestion-control algorithm. A *signalling* defines the
+//! packet header and the computations of routers for one or several laws. The shim precedes this header in each packet.
+//! The journal is a log of a law's inputs. The replay of a journal reproduces the states of the law.
 
 #![no_std]
 #[cfg(test)]

@@ -89,7 +89,7 @@ impl Dual {
         }
     }
 
-    /// Updates the controller with the queueing delays of the first packet in L and of the first packet in C.
+    /// Updates the controller with the longer queueing delay of the first packets in L and C.
     pub fn update<T>(&mut self, pool: &Pool<T>, now: Time) {
         let waits = |list| pool.head(list).map_or(Duration::ZERO, |head| now.since(head.came));
         self.pi

@@ -31,7 +31,7 @@ const AT_ONCE: RoundTrip = RoundTrip {
     reverse: Duration::ZERO,
 };
 
-/// Returns the time at which the last packet has crossed the links. The time is computed for each packet.
+/// Returns the time at which the last packet has crossed the links, computed packet by packet.
 fn crossed(links: &[IdealLink], sizes: &[f64]) -> f64 {
     let mut free = vec![0.0_f64; links.len()];
     let mut last = 0.0;

@@ -60,8 +60,8 @@ fn a_link_without_flows_takes_the_longest_round_trip_of_the_network() {
     );
 }
 
-/// Verifies four quantities of a link with a shaper or policer: BDP, target rate, arrival rate for a given load, and
-/// service rate in outages.
+/// Verifies four quantities of a link with a shaper or policer. These are the BDP, the target rate, the arrival rate
+/// for a given load, and the service rate in outages.
 #[test]
 fn a_link_serves_what_its_shaper_or_policer_lets_pass() {
     for (queue, service) in [

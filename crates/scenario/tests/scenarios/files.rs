@@ -70,7 +70,8 @@ fn every_example_is_accepted() {
     assert!(!files.is_empty());
     for file in files {
         let text = std::fs::read_to_string(&file).unwrap();
-        // The reader of scenario files would have replaced the name of the distribution by points of the distribution.
+        // In a run, the reader of scenario files replaces the name of a distribution by its points. Here, the test does
+        // so.
         let text = text.replace(
             r#"{ cdf = "web-search" }"#,
             r#"{ empirical = [["1 kB", 0.5], ["1 MB", 1.0]] }"#,

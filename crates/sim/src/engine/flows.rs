@@ -20,8 +20,8 @@ use levelflow_random::Stream;
 use levelflow_results::{Outcome, TransferRow};
 use levelflow_scenario::{Application, RoundTrip};
 
-/// Multiplier that gives distinct class numbers to the flows of an entry. The multiplier is odd, so 2^32 flows have
-/// 2^32 different numbers.
+/// Multiplier that gives each flow of an entry a different [`FlowKey::flow`]. It is odd, so 2^32 flows have 2^32
+/// different numbers.
 const FLOW_SEED_STEP: u32 = 0x9e37_79b1;
 
 impl<P: Protocol> Sim<P> {

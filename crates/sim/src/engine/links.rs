@@ -1,4 +1,5 @@
-//! Events of links, and the movement of packets over links.
+//! Events of links, and the movement of packets over links. *Packets of hosts* have been sent by a host but are not yet
+//! in the queue of their first link.
 
 use levelflow_laws::{Protocol, RouterLaw};
 use levelflow_units::{Duration, Time};

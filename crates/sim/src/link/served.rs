@@ -1,5 +1,6 @@
-//! Links whose transmitter has its own events. There are three types: queues that drop from the front or decide on
-//! departure, schedulers with several queues, and links that change.
+//! Links whose transmitter has its own events. There are four types. The first has a queue that drops from the front or
+//! decides on departure. The others have a scheduler with several queues, a wire with jitter or batches, or changes
+//! during the run.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -137,8 +138,8 @@ impl<P: Protocol> Link<P> {
     }
 
     /// Handles the end of a transmission, or the release of a packet by a shaper. Puts a transmitted packet on the wire
-    /// and starts the next transmission. Returns two times: the delivery time of the transmitted packet if it is
-    /// delivered next, and the end of the next transmission.
+    /// and starts the next transmission. Returns the delivery time of the transmitted packet if it is delivered next.
+    /// Also returns the end of the next transmission.
     pub fn transmitted(&mut self, now: Time, packets: &mut Slab<HeaderOf<P>>) -> (Option<Time>, Option<Time>) {
         let served = self
             .served
@@ -244,8 +245,8 @@ impl<P: Protocol> Link<P> {
         self.free_at = Time::from_ps(self.free_at.as_ps().saturating_sub(transmission.as_ps()));
     }
 
-    /// Returns true if evictions can make room for `size` bytes. Two conditions must hold: the discipline evicts queued
-    /// packets for new packets, and the new packet fits when only the packet in service is left.
+    /// Returns true if evictions can make room for `size` bytes. The discipline must evict queued packets for new
+    /// packets. The new packet must fit when only the packet in service is left.
     pub(super) fn can_make_room(&self, size: u64) -> bool {
         let Some(served) = self.served.as_ref().filter(|_| self.overflow != Overflow::Tail) else {
             return false;
