@@ -35,8 +35,8 @@ struct Shared {
 }
 
 impl Journal {
-    /// Creates a log, and replaces an existing log. The log contains digests of the state: after each interval of a
-    /// router, after each ACK of a sender, and at the end.
+    /// Creates a log, and replaces an existing log. The log contains digests of the state at the end, after each router
+    /// interval, and after each ACK of a sender.
     ///
     /// # Errors
     /// Returns an error if the file exists but is not a log, or if it cannot be written.

@@ -88,7 +88,8 @@ impl Scenario {
         let place = Place::from("name");
         printable(&place, &self.name)?;
         if self.name.is_empty() || self.name.contains(['/', '\\']) || self.name.starts_with('.') {
-            let rule = "needs a name without slashes that does not begin with a dot: it names the results directory";
+            let rule =
+                "needs a name without slashes that does not begin with a dot, as it names the directory of results";
             return Err(place.error(Problem::Value(rule.into())));
         }
         if self.name.len() > LONGEST_NAME {
@@ -109,7 +110,7 @@ impl Scenario {
         }
         if self.duration.as_ps() / self.sample.as_ps() > MOST_SAMPLES {
             let problem = format!(
-                "{} is too short; allowed: a {MOST_SAMPLES}th of the duration or more",
+                "{} is too short; allowed: at least 1/{MOST_SAMPLES} of the duration",
                 self.sample
             );
             return Err(Place::from("sample").error(Problem::Value(problem)));
