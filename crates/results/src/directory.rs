@@ -238,9 +238,7 @@ fn clear(path: &Path, keeps_scenario: bool, origin: Option<&Path>) -> Result<(),
     }
     let ours = !manifest["network"].is_null();
     if keeps_scenario && !ours && path.join(SCENARIO).exists() {
-        return Err(refuse(
-            "contains a scenario.toml that Levelflow did not write; choose another with --out",
-        ));
+        return Err(refuse("contains your own scenario.toml; choose another with --out"));
     }
     let tables = TABLES.map(|name| path.join(format!("{name}.parquet")));
     let left = STALE_FILES
@@ -389,10 +387,7 @@ mod tests {
             .err()
             .unwrap()
             .to_string();
-        assert!(
-            refused.contains("contains a scenario.toml that Levelflow did not write"),
-            "{refused}"
-        );
+        assert!(refused.contains("contains your own scenario.toml"), "{refused}");
         let refused = Recording::new(dir.path(), manifest(), Some(&mine))
             .err()
             .unwrap()

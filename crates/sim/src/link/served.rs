@@ -141,25 +141,19 @@ impl<P: Protocol> Link<P> {
     /// and starts the next transmission. Returns the delivery time of the transmitted packet if it is delivered next.
     /// Also returns the end of the next transmission.
     pub fn transmitted(&mut self, now: Time, packets: &mut Slab<HeaderOf<P>>) -> (Option<Time>, Option<Time>) {
-        let served = self
-            .served
-            .as_mut()
-            .expect("only a link with a served queue has this event");
+        let served = self.served.as_mut().expect("the link has a served queue");
         if served.opens == Some(now) && served.in_service.is_none() {
             served.opens = None;
             return (None, self.serve(now, packets));
         }
-        let Waiting { packet, size, .. } = served
-            .in_service
-            .take()
-            .expect("the event belongs to a packet in service");
+        let Waiting { packet, size, .. } = served.in_service.take().expect("a packet is in service");
         served.count_class();
         self.counters.delays.record(served.delay.as_ps());
         if let Some(changing) = &mut self.changing {
             changing.sends(now, size);
         }
         let lost = self.leave::<false>(packet, size, packets);
-        let wire = self.wire.as_mut().expect("a link with a served queue has a wire");
+        let wire = self.wire.as_mut().expect("the link has a wire");
         let deliver = if lost {
             now.saturating_add(self.delay)
         } else {
@@ -208,7 +202,7 @@ impl<P: Protocol> Link<P> {
             self.pace = pace(state.capacity, self.slow);
             self.notify(now, state.capacity, notified);
         }
-        let served = self.served.as_ref().expect("a link that changes has a served queue");
+        let served = self.served.as_ref().expect("the link has a served queue");
         match served.in_service {
             Some(_) => self.changing.as_mut()?.repace(now, before, self.pace),
             None => self.serve(now, packets),
