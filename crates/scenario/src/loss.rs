@@ -66,7 +66,8 @@ impl<'de> Deserialize<'de> for LossChoice {
 impl LossChoice {
     /// Returns the loss model.
     ///
-    /// # Errors Returns an error if a value is out of range.
+    /// # Errors
+    /// Returns an error if a value is out of range.
     pub fn read(self) -> Result<WireLoss, Problem> {
         match self {
             Self::Share(Share(loss)) => Ok(WireLoss::Independent(checked("", loss, 0.0)?)),

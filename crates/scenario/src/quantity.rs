@@ -106,7 +106,8 @@ impl<T> Varying<T> {
 impl<T: Base> Varying<T> {
     /// Returns the distribution in base units.
     ///
-    /// # Errors Returns an error if a parameter is out of range. The text names the parameter and the allowed values.
+    /// # Errors
+    /// Returns an error if a parameter is out of range. The text names the parameter and the allowed values.
     pub fn dist(&self, packet: Bytes) -> Result<Dist, String> {
         let base = |t: &T| t.base(packet);
         let positive = |what: &str, x: f64| {
