@@ -104,8 +104,8 @@ pub trait BufferAlgorithm: Clone + Debug + PartialEq {
     fn new(params: &Self::Params, port: &PortInfo) -> Self;
     /// Called at the end of an interval.
     fn on_interval(&mut self, params: &Self::Params, load: &Load);
-    /// Returns the requested limit of the port, in packets, at least 1. A fraction of a packet gives no room for
-    /// another packet.
+    /// Returns the requested limit of the port, in packets, at least 1. A fraction of a packet gives no room for one
+    /// more packet.
     fn packets(&self) -> f64;
     /// Called when the granted limit differs from the request. The granted limit is smaller if the shared
     /// [memory](memory) is full, and larger if a configured minimum exceeds the request. The algorithm should then stop

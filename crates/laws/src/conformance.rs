@@ -102,13 +102,13 @@ fn run<V: Debug>(inputs: &BoxedStrategy<V>, test: &dyn Fn(V)) {
 
 fn defaults<L: Law>() -> L::Params {
     let values: Vec<f64> = L::INFO.params.iter().map(|row| row.default).collect();
-    L::Params::read(&values).expect("the defaults fit together")
+    L::Params::read(&values).expect("the defaults do not conflict")
 }
 
 /// Returns the default parameters of the routers of a law.
 fn router_defaults<L: Law>() -> RouterParamsOf<L> {
     let values: Vec<f64> = L::INFO.signalling.params.iter().map(|row| row.default).collect();
-    RouterParamsOf::<L>::read(&values).expect("the defaults fit together")
+    RouterParamsOf::<L>::read(&values).expect("the defaults do not conflict")
 }
 
 /// Verifies the router properties in [`RouterInfo`](crate::RouterInfo).
@@ -162,7 +162,7 @@ pub fn table<L: Law<Signalling: Signalling<Router: Offload>>>() {
             assert_eq!(
                 std::format!("{row:?}"),
                 std::format!("{other:?}"),
-                "one row of two tables"
+                "two tables have different rows for one parameter"
             );
         }
     }
@@ -173,7 +173,7 @@ pub fn table<L: Law<Signalling: Signalling<Router: Offload>>>() {
     assert_eq!(
         namesakes.count(),
         1,
-        "{} is the number of one signalling",
+        "{} must be the number of exactly one signalling",
         signalling.number
     );
     assert!(!info.title.is_empty() && !info.source.is_empty() && is_name(info.name));
@@ -439,7 +439,7 @@ fn assert_router_writes<H: Header>(before: &H, after: &H) {
     for (field, (old, new)) in places::<H>().zip(before.into_iter().zip(after)) {
         assert!(
             old == new || field.writer == Writer::Router,
-            "a router writes {}",
+            "a router changed the field {}, which is not a router field",
             field.name
         );
     }

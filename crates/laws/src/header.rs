@@ -141,8 +141,8 @@ pub trait Header: Copy + Debug + PartialEq {
     /// # Errors
     /// When `wire` is too short or a field has a value that is not allowed.
     fn decode(wire: &[u8]) -> Result<Self, DecodeError>;
-    /// Returns true if a router changed this header of an ACK. Returns `None` if the header does not show a change, or
-    /// if the law needs no router.
+    /// Returns true if a router changed this header of an ACK. Returns `None` if the header cannot show this, or if the
+    /// law needs no router.
     fn seen_by_router(&self) -> Option<bool>;
 }
 

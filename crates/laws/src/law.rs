@@ -88,8 +88,8 @@ impl LawInfo {
 /// Congestion signal that senders react to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signal {
-    /// Price, written by routers. [`RouterLaw::signal`] returns the price. Its unit does not depend on the unit of
-    /// rates.
+    /// Price, written by routers. [`RouterLaw::signal`] returns the price. It is not a rate: multiplying all rates by a
+    /// constant does not change it.
     Price,
     /// Rate, written by routers and adopted by senders. [`RouterLaw::signal`] returns the rate, in bit/s.
     Rate,
@@ -101,7 +101,7 @@ pub enum Signal {
     Loss,
     /// Round-trip times.
     Delay,
-    /// Rates and times of deliveries.
+    /// Delivery rates and round-trip times.
     Delivery,
     /// None: the sender ignores feedback.
     Nothing,
@@ -174,7 +174,7 @@ impl Transport {
         measures_delivery: false,
     };
 
-    /// Returns true if the transport records the numbers of sent and delivered packets at each transmission.
+    /// Returns true if the transport records its counts of sent and delivered packets for each packet that it sends.
     #[must_use]
     pub fn takes_samples(&self) -> bool {
         self.needs_rate_samples || self.measures_delivery
@@ -272,13 +272,14 @@ pub struct Feedback<H> {
     pub marked: bool,
     /// Packets newly acknowledged; 0 for a duplicate ACK.
     pub acked: u32,
-    /// Spurious losses: packets declared lost whose arrival this ACK reports; 0 without loss tracking and
-    /// retransmissions.
+    /// Spurious losses: packets declared lost whose arrival this ACK reports. 0 if the transport neither tracks losses
+    /// nor retransmits.
     pub spurious: u32,
-    /// Packets in flight: neither acknowledged nor declared lost; 0 without loss tracking and retransmissions.
+    /// Packets in flight: neither acknowledged nor declared lost. 0 if the transport neither tracks losses nor
+    /// retransmits.
     pub outstanding: u32,
-    /// True if a packet sent before the acknowledged packet is missing at the receiver; false without loss tracking and
-    /// retransmissions.
+    /// True if a packet sent before the acknowledged packet is missing at the receiver. False if the transport neither
+    /// tracks losses nor retransmits.
     pub gap: bool,
     /// Delivery rate sample of the acknowledged packet. Present if the law [needs
     /// samples](Transport::measures_delivery) and the transport tracks losses or retransmits lost data.
@@ -377,7 +378,7 @@ pub struct Loss {
 pub enum Bottleneck {
     /// Unknown bottleneck, also for laws that do not identify bottlenecks.
     Unknown,
-    /// Position of the router on the path, counted from 1 among routers of the signalling.
+    /// Position of the router on the path. Only routers of the flow's signalling are counted, from 1.
     Hop(u8),
     /// Router with this [`PortInfo::id`].
     Router(u32),
@@ -399,8 +400,8 @@ pub trait SenderLaw: Debug {
     fn paces(&self) -> bool {
         true
     }
-    /// Returns the pacing rate of the next packet. It differs from [`rate`](Self::rate) in laws that dither the pacing
-    /// rate.
+    /// Returns the pacing rate of the next packet. It differs from [`rate`](Self::rate) in laws that pace faster or
+    /// slower than this rate for a time.
     fn pace(&self) -> Rate {
         self.rate()
     }

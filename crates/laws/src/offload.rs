@@ -7,8 +7,8 @@
 //! 2. [`RouterLaw::on_interval`] computes the new state,
 //! 3. [`Offload::words`] returns the words for the next interval.
 //!
-//! For any sequence of packets, the resulting state is bit-identical to the state of a router that processes each
-//! packet in Rust. Words contain the bits of floats. An `f32` uses the low half of its word.
+//! For any sequence of packets, the result must equal, bit by bit, the state of a router that processes each packet in
+//! Rust. A word is an integer or the bits of a float. An `f32` uses the low half of its word.
 
 use levelflow_units::Bytes;
 
@@ -36,8 +36,9 @@ pub trait Offload: RouterLaw {
         Words::default()
     }
 
-    /// Adds the counts since the last call to the router state. The caller must then call [`RouterLaw::on_interval`]
-    /// with an interval length above zero. The counts must include departures.
+    /// Adds `counted` to the router state. `counted` has the counts of the data path since the last call. The caller
+    /// must then call [`RouterLaw::on_interval`] with an interval length above zero. The counts must include the
+    /// packets that departed.
     fn absorb(&mut self, _params: &Self::Params, _counted: &Counts) {}
 }
 

@@ -5,10 +5,10 @@ use levelflow_units::{Bytes, Duration, Rate, Time};
 /// Lower bound of the ACK timeout. The sender reduces its rate at the timeout. (The papers have no timeout; Levelflow
 /// adds it.)
 const MIN_ACK_TIMEOUT: Duration = Duration::from_secs(1);
-/// ACK timeout in round-trip times, if this time exceeds [`MIN_ACK_TIMEOUT`].
+/// ACK timeout in round-trip times. [`MIN_ACK_TIMEOUT`] applies if it is longer.
 const SILENT_RTTS: u64 = 3;
 
-/// Longest inter-packet time at any feedback. A sender without packets would never receive new feedback.
+/// Longest inter-packet time that feedback can cause. A sender that sent no packets would never receive new feedback.
 const SLOWEST_GAP: Duration = Duration::from_secs(10);
 
 /// Returns the lowest rate of a sender: one packet per [`SLOWEST_GAP`].
@@ -49,7 +49,8 @@ impl Silence {
 /// Conversion of bytes to bit/s times picoseconds, with a margin of 0.1 % for rounding.
 const BYTE: f64 = 1.001 * 8e12;
 
-/// Rule for packet sizes. At low rates, packets are smaller, and routers receive enough packets per control interval.
+/// Rule for packet sizes. At low rates, packets are smaller, so that routers receive enough packets per control
+/// interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Sizing {
     /// Control interval of routers.
@@ -77,9 +78,9 @@ impl Sizing {
         largest.min(self.smallest.max(Bytes::new(share as u64)))
     }
 
-    /// Returns the floor of the sending rate, bit/s: the larger of `min_rate` and two packets of the smallest size per
-    /// control interval. An ACK reports the result of the previous interval. A sender therefore needs a packet in each
-    /// interval.
+    /// Returns the floor of the sending rate, bit/s. It is `min_rate`, but at least two packets of the smallest size
+    /// per control interval. A sender needs a packet in each interval, because an ACK reports only the result of the
+    /// previous interval.
     #[must_use]
     pub fn floor(&self, min_rate: f64) -> f64 {
         if self.packets == 0.0 {

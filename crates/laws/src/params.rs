@@ -66,7 +66,7 @@ pub struct ParamError {
 /// Reason for a [`ParamError`].
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Problem {
-    /// Value of another type; the parameter needs this type.
+    /// Value of a wrong type. The field is the type that the parameter needs.
     Kind(Unit),
     /// Value outside the range.
     Range {
@@ -150,7 +150,7 @@ pub const RATE_RANGE: (f64, f64) = (1.0, 1e18);
 /// Range of a switch: off and on.
 pub const SWITCH_RANGE: (f64, f64) = (0.0, 1.0);
 
-/// Parameters that a table describes.
+/// Struct of parameters that is built from the values of a parameter table.
 pub trait Parameters: Clone + Debug + PartialEq {
     /// Builds the parameters from one value per row, in the order and base units of the table. Each value is in the
     /// range of its row.
@@ -220,9 +220,10 @@ impl Value for Duration {
 ///     "source of the default";
 /// ```
 ///
-/// A default `papers => linux` has one value for each of the two profiles. `field: type = ROW;` is a row that several
-/// tables share. Two optional blocks may follow. The fields of an `also` block are computed from the rows. A `where`
-/// block has conditions on several rows, `field: condition, "requirement";`. The error of a condition names its field.
+/// A default `papers => linux` has one value for the profile of the papers and one for the Linux profile. `field: type
+/// = ROW;` is a row that several tables share. Two optional blocks may follow. The fields of an `also` block are
+/// computed from the rows. A `where` block has conditions on several rows, `field: condition, "requirement";`. The
+/// error of a condition names its field.
 macro_rules! parameters {
     ($(#[$meta:meta])* $vis:vis struct $name:ident {
         $($(#[$more:meta])* $field:ident: $type:ty = $unit:expr $(, $default:expr $(=> $linux:expr)?, $range:expr, $doc:literal, $source:expr)?;)+

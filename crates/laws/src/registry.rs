@@ -210,7 +210,7 @@ macro_rules! signals {
                             receiver.0 = Some(crate::registry::Box::new(Remembered::$variant(Default::default())));
                         }
                         let Some(Remembered::$variant(r)) = receiver.0.as_deref_mut() else {
-                            unreachable!("just made so")
+                            unreachable!("assigned above")
                         };
                         <$signals>::reflect_in_place(r, arrived, h);
                     })+

@@ -160,7 +160,7 @@ pub struct Flow<L: Protocol> {
     first_sent: Time,
     /// Packets declared lost.
     pub losses: u32,
-    /// Changes of the paced rate: time, and new rate in bit/s.
+    /// History of the pacing rate: time of each change, and the new rate in bit/s.
     pub rates: Vec<(Time, f64)>,
 }
 
@@ -218,7 +218,7 @@ pub struct Network<L: Protocol> {
     pub now: Time,
     pub ports: Vec<TestPort<L>>,
     pub flows: Vec<Flow<L>>,
-    /// Largest sum of the paced rates so far, bit/s.
+    /// Largest sum of the pacing rates of all flows so far, bit/s.
     pub peak: f64,
 }
 

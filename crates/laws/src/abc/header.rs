@@ -9,7 +9,7 @@ const SIGNAL: Values = Values::Bits(&[
     Bits {
         name: "brake",
         mask: BRAKE as u32,
-        doc: "set if a router passed signals brake; clear if all routers passed signal accelerate",
+        doc: "set if any router on the path signals brake; clear if every router signals accelerate",
     },
     Bits {
         name: "seen",

@@ -31,7 +31,7 @@ parameters! {
             "Goyal et al. 2020, section 3.1.2; the authors' queue in Mahimahi: 0.98";
         /// Drain time, `delta`, seconds.
         delta: f64 = Unit::Duration, 0.133, (1e-6, 100.0),
-            "time in which a queueing delay above the target drains; rates are stable above 2/3 of the round-trip time",
+            "time in which a queueing delay above the target drains; rates are stable if it exceeds 2/3 of the round-trip time",
             "Goyal et al. 2020, section 3.1.2 and the authors' exp.sh: 133 ms for paths of 100 ms";
         /// Target queueing delay, `d_t`, seconds.
         delay_target: f64 = Unit::Duration, 0.05, (0.0, 10.0),

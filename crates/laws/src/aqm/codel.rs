@@ -16,7 +16,8 @@
 //!
 //! Interpretations of the source:
 //! - Packets are dropped, as in the code of the RFC. With `ecn = true`, packets are marked, as in FQ-CoDel (RFC 8290).
-//! - The code of the RFC drops several packets in a loop. Here, each drop is a separate call at the same time.
+//! - The code of the RFC drops several packets in a loop. Here, each call decides on one packet. After a drop, the next
+//!   call has the same time.
 //! - The largest packet size is the size of the largest packet so far.
 
 use levelflow_units::{Bytes, Duration, Time};

@@ -4,7 +4,7 @@
 //! decisions are from `sch_dualpi2` of Linux.
 //!
 //! Packets with ECT(1) or CE join queue L, and other packets join queue C. `d` is the longer of the queueing delays of
-//! the two head packets, and `d'` is the value of `d` at the previous update. Once per `update`:
+//! the two head packets, and `d'` is the value of `d` at the previous update. Once per interval `update`:
 //!
 //! ```text
 //! p' <- p' + alpha (d - target) + beta (d - d'),  kept between 0 and 1

@@ -159,7 +159,7 @@ impl Queue for Pie {
     }
 }
 
-/// Largest increase of a probability of at least 0.1 in one update. Each update at a delay above `LONG_DELAY_S` also
+/// Largest increase per update if the probability is at least 0.1. Each update at a delay above `LONG_DELAY_S` also
 /// adds this value.
 const LARGEST_STEP: f64 = 0.02;
 const LONG_DELAY_S: f64 = 0.25;

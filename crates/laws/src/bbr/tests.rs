@@ -57,7 +57,8 @@ fn a_pipe_is_filled_and_its_queue_stays_short() {
 }
 
 /// Verifies that the rate doubles per round trip at a pacing gain of 4 ln 2. Packets acknowledged in the last round
-/// trip were sent one to two round trips ago. Their mean rate was `(1/2 - 1/4) / ln 2` times the current rate.
+/// trip were sent one to two round trips ago. Their mean rate was `(1/2 - 1/4) / ln 2`, i.e. `1 / (4 ln 2)`, times the
+/// current rate.
 #[test]
 fn the_rate_doubles_per_round_trip_until_the_pipe_is_full() {
     let delay = 0.1;

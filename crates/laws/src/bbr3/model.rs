@@ -140,15 +140,15 @@ impl MinRtt {
 /// ACK aggregation: number of acknowledged packets minus the number expected from the bandwidth (`extra_acked`).
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Aggregation {
-    /// Start of the current aggregation interval. `acked` is the number of packets acknowledged in this interval. It
-    /// exceeds the expected number during the whole interval.
+    /// Start of the current aggregation interval. `acked` is the number of packets acknowledged in this interval. The
+    /// interval lasts while `acked` exceeds the number expected from the bandwidth.
     pub since: Time,
     acked: f64,
     /// Largest excess of acknowledged over expected packets in each of the last round trips (`f32` to save memory).
     /// `place` is the index of the current round trip.
     recent: [f32; AGGREGATION_ROUNDS],
     place: u8,
-    /// True before the pipe has been full. Only the current round trip is then used.
+    /// True until the pipe has been full for the first time. Until then, only the current round trip is used.
     brief: bool,
 }
 

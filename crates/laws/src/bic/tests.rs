@@ -61,8 +61,8 @@ fn a_loss_takes_an_eighth_and_a_lower_maximum_is_lowered_again() {
     close(state.reduce(&own, &loss(3.0, 0.1, 12.0)), 6.0, 0.0);
 }
 
-/// Verifies that the window covers half the distance to `W_max` per round trip. Each ACK is a small step, and `dW/dt =
-/// (W_max - W) / 2R`.
+/// Verifies that the window covers half the distance to `W_max` per round trip. Each ACK is a small step, so `dW/dt =
+/// (W_max - W) / 2R`, where `R` is the round-trip time.
 #[test]
 fn the_window_approaches_the_maximum_exponentially() {
     let changes = [("initial_window", 970.0), ("slow_start", 0.0)];

@@ -11,9 +11,9 @@
 //! b    = max(b_u, b_p), at most b_d
 //! ```
 //!
-//! Once per *cycle*, the sums of errors change the buffers, by a factor of at most two.
-//! `docs/concepts/adaptive-buffers.md` has the reasons, the proof that `b_p` is unbiased, and a comparison with the
-//! printed controllers.
+//! A *cycle* lasts ten round trips. If a packet is dropped, it ends as soon as one round trip has passed. At the end of
+//! a cycle, the sums of errors change the buffers by a factor of at most two. `docs/concepts/adaptive-buffers.md` has
+//! the reasons, the proof that `b_p` is unbiased, and a comparison with the printed controllers.
 
 use levelflow_units::{Bytes, Duration};
 
@@ -22,8 +22,8 @@ use super::{BufferAlgorithm, BufferAlgorithmInfo, Load};
 use crate::law::PortInfo;
 use crate::params::{Unit, parameters};
 
-/// Length of a cycle without drops, in round trips. A cycle with a drop ends after one round trip, and therefore
-/// contains whole sawteeth.
+/// Length of a cycle without drops, in round trips. A drop ends the cycle if at least one round trip has passed. Cycles
+/// therefore contain whole sawteeth.
 const MAX_ROUNDS_PER_CYCLE: f64 = 10.0;
 /// Smallest length of a `b_u` cycle without drops, as a multiple of the mean time between drops. This limit matters if
 /// sawteeth are long.
@@ -45,11 +45,11 @@ const MAX_BDP: f64 = 2.0;
 const EXTRA_PACKETS: f64 = 10.0;
 /// Limit on the factor by which a buffer changes per cycle.
 const LARGEST_STEP: f64 = 2.0;
-/// Initial gain of decreases. With the gain `k`, an oversized buffer would shrink slowly, because its error is at most
-/// the permitted idle time or loss.
+/// Initial gain of decreases. With the gain `k`, an oversized buffer would shrink slowly. Its error is at most the
+/// permitted idle time or loss.
 const FAST_DECAY_GAIN: f64 = 0.2;
-/// Limit on the ratio of the requested buffer to the buffer of each target, and on the inverse ratio. Another target
-/// can then determine the request quickly.
+/// Largest ratio between the requested buffer and the buffer of a target, in both directions. If another target becomes
+/// the strictest, its buffer then needs only few cycles to determine the request.
 const STANDBY_RATIO: f64 = 4.0;
 /// Relative decrease of the limit per round trip while the queue stays full, for ports with a delay target. The
 /// decrease causes drops of at most this fraction of the capacity.
@@ -100,8 +100,8 @@ impl Scale {
         self.rtt * libm::log(packets) + self.packet * packets
     }
 
-    /// Inverts [`seconds`](Self::seconds) for one packet or more. Newton's method starts above the solution of a convex
-    /// function.
+    /// Inverts [`seconds`](Self::seconds) for one packet or more. Newton's method converges, because it starts above
+    /// the root of a convex function.
     fn packets(self, seconds: f64) -> f64 {
         let mut log = (seconds / self.rtt).min(libm::log(seconds / self.packet)).max(0.0);
         for _ in 0..100 {
@@ -246,7 +246,8 @@ impl AbsLog {
         self.utilisation.buffer.max(self.loss.buffer).min(self.delay.buffer)
     }
 
-    /// Returns true if the line may become idle again. With long sawteeth, it becomes idle once per sawtooth.
+    /// Returns false if the port has met its utilisation target for [`IDLE_FREE_GAPS`] mean times between drops. Before
+    /// that, the line may become idle again: with long sawteeth, it is idle only once per sawtooth.
     fn is_patient(&self) -> bool {
         self.calm < IDLE_FREE_GAPS * self.gap
     }
@@ -323,7 +324,8 @@ impl AbsLog {
 
     fn keep_up(&mut self, params: &AbsLogParams) {
         let wanted = self.wanted();
-        // While the queue drains, measured utilisation and loss do not show the effect of a smaller buffer.
+        // While the queue drains to the requested size, the measured utilisation and loss are not those of the smaller
+        // buffer. Buffers therefore stay close to the current limit.
         let least = (wanted / STANDBY_RATIO).max(self.room / LARGEST_STEP);
         for (target, control) in [
             (params.utilisation, &mut self.utilisation),
@@ -336,7 +338,7 @@ impl AbsLog {
         }
         if params.delay > 0.0 {
             self.delay.at_most(wanted * STANDBY_RATIO);
-            // The measured delay does not show the effect of a smaller buffer, either.
+            // The measured delay is not that of the smaller buffer, either.
             self.delay.at_least(self.room / STANDBY_RATIO);
         }
     }

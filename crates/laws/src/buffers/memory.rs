@@ -21,7 +21,8 @@
 //! takes the same time as winding up.
 //!
 //! Memory that contains packets is not reallocated. The limit of a port therefore grows only after another port has
-//! drained. At any time, the limits, and the backlogs above these limits, sum to at most `B`.
+//! drained. A backlog above its limit counts in place of the limit. With this rule, the sum over all ports is at most
+//! `B` at any time.
 //!
 //! All amounts have the same unit, bytes or packets. The engine calls [`divide`] when the algorithm of a port updates
 //! its demand.

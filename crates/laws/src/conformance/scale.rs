@@ -17,12 +17,12 @@ pub fn scale<L: Law>() {
     if !L::INFO.scale_invariant {
         return;
     }
-    // From about this scale on, rounding does not affect sums in fixed point.
+    // Sums in fixed point have a fixed resolution. From about this scale on, their rounding has no effect.
     let base = 1024.0;
     let reference = run::<L>(base);
     assert!(
         reference.iter().any(|sample| sample[0] != reference[0][0]),
-        "the rate never moved"
+        "the rate never changed"
     );
     for factor in [2.0, 4096.0] {
         let scaled = run::<L>(base * factor);
@@ -48,8 +48,9 @@ fn run<L: Law>(scale: f64) -> Vec<[f64; 3]> {
         _ => row.default,
     };
     let values = |table: &[ParamSpec]| table.iter().map(scaled).collect::<Vec<f64>>();
-    let sender = L::Params::read(&values(L::INFO.params)).expect("scaled defaults fit together");
-    let routers = RouterParamsOf::<L>::read(&values(L::INFO.signalling.params)).expect("scaled defaults fit together");
+    let sender = L::Params::read(&values(L::INFO.params)).expect("scaled defaults do not conflict");
+    let routers =
+        RouterParamsOf::<L>::read(&values(L::INFO.signalling.params)).expect("scaled defaults do not conflict");
     let capacity = CAPACITY * scale;
     let mut network = Network::<L>::new(Both { sender, routers }, &[capacity]);
     network.ports[0].line = Rate::new(capacity);

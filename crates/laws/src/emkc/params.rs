@@ -5,11 +5,11 @@ use levelflow_units::{Duration, Rate};
 use crate::params::{ParamSpec, RATE_RANGE, Unit, choices, parameters, row};
 
 choices! {
-    /// Reference rate of a step: the sender's estimate of the rate that the router has averaged.
+    /// Reference rate of a step: the rate of the packets from which the router computed its price.
     pub enum Reference {
-        /// Average rate of the packets that the router has averaged (eq 124).
+        /// Average rate of exactly these packets, measured by the sender (eq 124).
         Proper = "proper",
-        /// Rate at which the acknowledged packet was sent (section V.4.3.1).
+        /// Approximation: rate at which the acknowledged packet was sent (section V.4.3.1).
         Naive = "naive",
     }
 }
@@ -20,7 +20,7 @@ choices! {
         /// Switches to the other router if the prices differ by more than `delta`. Then the rate is constant for one
         /// round-trip time.
         Hold = "hold",
-        /// Reacts to feedback of any router if its sequence number is larger than the last sequence number (section
+        /// Reacts to feedback of any router if the sequence number in the feedback exceeds the last one (section
         /// V.4.1).
         None = "none",
     }

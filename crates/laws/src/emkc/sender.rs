@@ -92,8 +92,8 @@ impl SenderLaw for Sender {
 }
 
 impl Sender {
-    /// Processes the first feedback of a flow. Only a sender with [`Reference::Naive`] changes its rate. Other senders
-    /// do not know yet which packets the reported interval contains.
+    /// Processes the first feedback of a flow. Only a sender with [`Reference::Naive`] changes its rate. For other
+    /// senders, the first packet of the reported interval is unknown.
     fn on_first(&mut self, params: &Params, now: Time, feedback: &Feedback<Header>) {
         self.listen(now, feedback, Some(feedback.number));
         if params.sender == Reference::Naive {
@@ -102,7 +102,8 @@ impl Sender {
     }
 
     /// Processes feedback of the current bottleneck router. With [`Switch::None`], the function also processes feedback
-    /// of other routers and compares their interval counters. A counter that decreases has been restarted.
+    /// of other routers, and compares the interval counters of different routers. If the counter of the same router
+    /// decreases, the router has restarted.
     fn on_own(&mut self, params: &Params, now: Time, feedback: &Feedback<Header>, report: Report) {
         let Some(intervals) = feedback.header.seq.checked_sub(report.seq) else {
             if feedback.header.id == report.id {

@@ -93,7 +93,7 @@ impl RouterLaw for Router {
 
 impl Router {
     /// Applies eq 130 with `gain = tau Delta`. The virtual capacity is limited to `(-inf, gamma C]`. It is constant
-    /// before the first round-trip time.
+    /// until a packet carries a round-trip time.
     fn adapt(&mut self, gain: f64, load: f64) {
         if self.longest > 0.0 {
             self.rtt = Some(f64::from(self.longest).max(SHORTEST_RTT));

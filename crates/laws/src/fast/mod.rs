@@ -53,7 +53,8 @@ impl Variant for FastState {
         )
     };
 
-    /// Updates the average with weight `min(3/w, 1/4)`. The averaging time is a third of a round trip.
+    /// Updates the average with weight `min(3/w, 1/4)`. For `w` above 12 packets, the averaging time is a third of a
+    /// round trip.
     fn on_ack(&mut self, _params: &Params, ack: &AckEvent, window: &mut Window) {
         if self.average == 0.0 {
             self.average = ack.rtt.last;
@@ -79,7 +80,7 @@ impl Variant for FastState {
         let old = window.size;
         let target = self.moving(ack) * old + params.alpha;
         window.size = (old + params.gamma * (target - old)).min(2.0 * old);
-        // A window below the threshold would start slow start.
+        // Lowers the threshold with the window. A window below the threshold would start slow start.
         window.ssthresh = window.ssthresh.min(window.size);
     }
 

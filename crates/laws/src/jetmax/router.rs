@@ -144,7 +144,7 @@ impl RouterLaw for Router {
             self.count_unresponsive(proposed);
         }
         let limits = self.limits(params, header);
-        // `f32::max` does not define the sign for 0 and -0.
+        // Not `f32::max`: for 0 and -0, the sign of its result is not defined.
         if self.price > header.price {
             header.price = self.price;
         }

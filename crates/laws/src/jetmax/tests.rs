@@ -194,7 +194,7 @@ fn a_suggestion_counts_when_it_is_seen_in_two_intervals_in_a_row() {
     assert_eq!(desk.sender.bottleneck(), Bottleneck::Hop(1), "one interval");
     desk.exchange(1, 4, 0.0, 1e6);
     suggest(&mut desk, 8, false, 0.3);
-    assert_eq!(desk.sender.bottleneck(), Bottleneck::Hop(1), "confirmed in between");
+    assert_eq!(desk.sender.bottleneck(), Bottleneck::Hop(1), "hop 1 in between");
     let stale = desk.send();
     suggest(&mut desk, 9, false, 0.3);
     assert_eq!(desk.sender.bottleneck(), Bottleneck::Hop(3));
@@ -203,7 +203,7 @@ fn a_suggestion_counts_when_it_is_seen_in_two_intervals_in_a_row() {
     let mut torn = stationary(&[("confirm", 1.0)]);
     suggest(&mut torn, 7, false, 0.3);
     torn.exchange(2, 8, 0.3, 9e5);
-    assert_eq!(torn.sender.bottleneck(), Bottleneck::Hop(1), "two routers, once each");
+    assert_eq!(torn.sender.bottleneck(), Bottleneck::Hop(1), "one report each");
     let mut eager = stationary(&[]);
     suggest(&mut eager, 7, false, 0.3);
     assert_eq!(eager.sender.bottleneck(), Bottleneck::Hop(3));
@@ -221,7 +221,7 @@ fn a_tie_is_followed_near_stationarity_only() {
     };
     assert!(switched(1.04e6, true));
     assert!(!switched(1.5e6, true));
-    assert!(switched(1.5e6, false), "the own link is below zero: not a tie");
+    assert!(switched(1.5e6, false), "the price of hop 1 is below zero: not equal");
 }
 
 #[test]

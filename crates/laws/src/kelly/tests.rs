@@ -28,8 +28,8 @@ fn params(changes: &[(&str, f64)]) -> Both<Kelly> {
     both(changes)
 }
 
-/// Returns the rate of one flow in each step. The path has routers of these capacities, and their intervals contain the
-/// same packets. The prices of step `n` change the rate of step `n + delay`.
+/// Returns the rate of one flow in each step. The path has routers of these capacities. The control intervals of all
+/// routers contain the same packets. The prices of step `n` change the rate of step `n + delay`.
 fn steps(params: &Both<Kelly>, capacities: &[f64], delay: usize, count: usize) -> Vec<f64> {
     let mut sender = Sender::new(params, &FlowInfo::of(DATA));
     let mut routers: Vec<_> = capacities

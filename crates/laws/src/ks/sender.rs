@@ -47,8 +47,8 @@ impl Sender {
         }
     }
 
-    /// Returns the delay `d` of eq 12-13. A rate is a window over one time unit: `A` ACKs arrive in the time `A/x`.
-    /// With `d = 1`, eq 12-13 therefore become eq 9-10.
+    /// Returns the delay `d` of eq 12-13. A rate is the window of a path whose round-trip time is one time unit. With
+    /// `d = 1`, eq 12-13 therefore become eq 9-10: `A` ACKs arrive in the time `A/x`.
     fn delay(&self, params: &Params) -> f64 {
         match params.control {
             Control::Rate => 1.0,

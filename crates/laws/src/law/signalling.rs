@@ -75,8 +75,8 @@ impl SignallingInfo {
 /// Router properties that data planes and tools need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RouterInfo {
-    /// Counters of the kernel for [`Offload`](crate::offload::Offload); `None` if the kernel cannot run the per-packet
-    /// code of these routers.
+    /// Counters that a router in the kernel uses (see [`Offload`](crate::offload::Offload)). `None` if the kernel
+    /// cannot run the per-packet code of these routers.
     pub kernel: Option<Counting>,
     /// Parameter that sets the control interval of routers; `None` if routers choose it.
     pub interval: Option<&'static str>,
@@ -93,7 +93,7 @@ pub enum Counting {
     Locked,
 }
 
-/// Signalling of laws that only hosts run.
+/// Signalling of laws that need no router: it has no header and no feedback.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoSignals;
 

@@ -30,8 +30,8 @@ pub struct LpState {
 }
 
 impl LpState {
-    /// Returns true if this ACK indicates congestion. The smoothed delay and the delay of the packet then exceed the
-    /// threshold, and the packet was sent after the last indication.
+    /// Returns true if this ACK indicates congestion. Both the smoothed delay and the delay of the packet must exceed
+    /// the threshold. The packet must have been sent after the last indication.
     fn is_indication(&self, params: &Params, ack: &AckEvent) -> bool {
         let rtt = &ack.rtt;
         let threshold = rtt.min + params.delta * (self.max_rtt - rtt.min);

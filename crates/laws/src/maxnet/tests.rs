@@ -69,8 +69,8 @@ fn raise(params: &Both<MaxNet>, router: &mut Router) {
     (0..100).for_each(|_| router.on_interval(&params.routers, seconds(0.001), &flooded));
 }
 
-/// Returns the change of the price in one interval of 1 ms. The load is `y` bit/s, and the queue needs `queue` seconds
-/// of the link.
+/// Returns the change of the price in one interval of 1 ms. The load is `y` bit/s, and the link needs `queue` seconds
+/// to send its queue.
 fn price_step(params: &Both<MaxNet>, y: f64, queue: f64) -> f64 {
     let mut router = router(params, C);
     raise(params, &mut router);
@@ -207,8 +207,8 @@ fn prices_have_the_range_and_precision_of_section_v() {
     assert_eq!(header::code(0.0), 1, "no router writes 0");
 }
 
-/// Returns the echoed averages of prices. Each price has an arrival time after the first round-trip time, which is 100
-/// ms.
+/// Returns the echoed averages of prices. The input has the arrival time and the code of each price. Arrival times
+/// count from the end of the first round-trip time, which takes 100 ms.
 fn averaged(prices: impl Iterator<Item = (f64, u32)>) -> Vec<f64> {
     let mut receiver = Receiver::default();
     let mut echo = |now, kind, price| {

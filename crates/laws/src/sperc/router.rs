@@ -205,8 +205,9 @@ impl Router {
         }
     }
 
-    /// Removes a finished flow. The epoch in the header is outdated if the ACK of the flow's last update did not reach
-    /// the sender.
+    /// Removes a finished flow. The epoch in the header is one too old if the ACK of the flow's last update did not
+    /// reach the sender. If the last round of the flow began after the current epoch, the flow was counted in the
+    /// current epoch.
     fn finish(&mut self, now: Time, hop: u8, header: &Header) {
         let (label, epoch) = header.left_behind(hop);
         let mut age = self.epoch.wrapping_sub(epoch) & 3;

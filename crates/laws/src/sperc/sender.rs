@@ -11,13 +11,13 @@ use crate::law::{Bottleneck, Feedback, FlowInfo, Kind, Outgoing, SenderLaw};
 pub const MAX_HOPS: usize = 16;
 /// Lower bound of the ACK timeout. After the timeout, the sender halves its rate once per round trip.
 const MIN_ACK_TIMEOUT: Duration = Duration::from_secs(1);
-/// ACK timeout in round-trip times, if this time exceeds [`MIN_ACK_TIMEOUT`].
+/// ACK timeout in round-trip times. [`MIN_ACK_TIMEOUT`] applies if it is longer.
 const SILENT_RTTS: u64 = 3;
 /// Reordering threshold: an ACK declares an update lost if the acknowledged packet number is larger by at least this
 /// number.
 const REORDERING_THRESHOLD: u32 = 3;
 
-/// Returns the smaller value. The sign of `f32::min` is not defined for 0 and -0.
+/// Returns the smaller value. Not `f32::min`: for 0 and -0, the sign of its result is not defined.
 fn lesser(a: f32, b: f32) -> f32 {
     if b < a { b } else { a }
 }

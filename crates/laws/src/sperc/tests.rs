@@ -108,7 +108,7 @@ fn the_timeout_is_one_to_two_of_the_longest_rounds() {
     assert_eq!(
         router.interval(&params().routers),
         Duration::from_ms(300),
-        "of which 100 ms have passed"
+        "100 ms of the timeout have passed"
     );
     // After two windows, the longest round is 30 ms.
     header.period = 0.03;

@@ -137,7 +137,7 @@ impl<V: Variant> TcpSender<V> {
     }
 
     /// Advances an old `cut`, because comparisons modulo 2^32 need recent numbers. Packets that precede `acked` by more
-    /// than [`REORDERING_THRESHOLD`] are acknowledged or declared lost.
+    /// than [`REORDERING_THRESHOLD`] are acknowledged or declared lost, so no event can refer to them.
     fn forget_old_cut(&mut self, acked: u32) {
         let settled = acked.wrapping_sub(REORDERING_THRESHOLD);
         if before(self.cut, settled) {

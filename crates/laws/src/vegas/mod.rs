@@ -86,7 +86,7 @@ impl Variant for VegasState {
             window.size += 1.0;
         } else if waiting > params.beta {
             window.size -= 1.0;
-            // A window below the threshold would start slow start.
+            // Lowers the threshold with the window. A window below the threshold would start slow start.
             window.ssthresh = window.ssthresh.min(window.size);
         }
     }

@@ -8,7 +8,8 @@ use crate::params::{Unit, choices, parameters};
 choices! {
     /// Round-trip time in the control equations of a router.
     pub enum RttEstimate {
-        /// Mean round-trip time over flows, `d`. The weight of a flow is its fraction of the packets.
+        /// Mean round-trip time over flows, `d`. The weight of a packet is its inter-packet time, so all flows have the
+        /// same weight.
         Mean = "mean",
         /// Largest round-trip time in a control interval, `D_max`.
         Max = "max",

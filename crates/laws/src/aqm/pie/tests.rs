@@ -87,8 +87,8 @@ fn without_a_queue_the_probability_decays() {
     assert!((pie.signal() - (0.5 - 0.125 * 0.015) * 0.98).abs() < 1e-12);
 }
 
-/// Verifies that a delay above 250 ms adds 2 % per update. If the probability is large, a jump of the delay adds at
-/// most 2 %.
+/// Verifies that a delay above 250 ms adds 0.02 per update. If the probability is at least 0.1, a jump of the delay
+/// adds at most 0.02.
 #[test]
 fn steps_are_bounded_where_the_probability_is_large() {
     let params = params(false);
@@ -134,7 +134,7 @@ fn few_packets_are_spared_and_marks_end() {
 }
 
 /// Verifies that the probabilities between two drops sum to at least 0.85 and at most 8.5. With a probability of 1/16,
-/// 13 packets pass, and then one in 16 packets is dropped.
+/// the first 13 packets after a drop pass. Each later packet is dropped with probability 1/16.
 #[test]
 fn drops_are_neither_close_nor_far() {
     let params = params(false);
