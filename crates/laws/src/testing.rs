@@ -185,7 +185,7 @@ impl<L: Protocol> Flow<L> {
             return Some(self.start);
         };
         let gap = self.sender.pace().time_to_send(self.sender.packet_size(params));
-        Some(left + gap.expect("it has a rate"))
+        Some(left + gap.expect("a rate above zero"))
     }
 
     /// Removes an acknowledged packet from the packets in flight, and declares earlier packets lost.
@@ -334,7 +334,7 @@ impl<L: Law> Network<L> {
         match event {
             Event::Depart { port } => self.depart(port),
             Event::EndLeg { flow, leg } => {
-                let (_, packet) = self.flows[flow].legs[leg].pop_front().expect("it is due");
+                let (_, packet) = self.flows[flow].legs[leg].pop_front().expect("a packet is due");
                 if packet.hop == self.flows[flow].path.len() {
                     self.ack(&packet);
                     return true;
@@ -506,7 +506,7 @@ impl<L: Law> Deref for Both<L> {
 
 /// Returns the default parameters with these changes, by name.
 pub fn both<L: Law>(changes: &[(&str, f64)]) -> Both<L> {
-    try_both(changes).expect("they fit together")
+    try_both(changes).expect("the values do not conflict")
 }
 
 /// Returns the default parameters with these changes. Returns an error if values conflict.

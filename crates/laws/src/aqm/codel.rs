@@ -113,7 +113,7 @@ impl Queue for Codel {
 }
 
 impl Codel {
-    /// Updates the largest packet size of the port. `size` is the size of a packet in another queue.
+    /// Updates the largest packet size with a packet that joined another queue of the port.
     pub fn expect(&mut self, size: Bytes) {
         self.largest = self.largest.max(size);
     }

@@ -11,7 +11,8 @@ const BANDWIDTH_FILTER_ROUNDS: usize = 10;
 /// Estimates of bandwidth, in packets per second, and round-trip time.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Path {
-    /// Largest delivery rate of each of the last round trips, up to the last round trip with a valid sample.
+    /// Largest delivery rate of each of the last ten round trips; 0 for a round trip without a valid sample. The newest
+    /// is the last round trip with a valid sample.
     recent: [f64; BANDWIDTH_FILTER_ROUNDS],
     /// Index in `recent` of the last round trip with a valid sample.
     place: usize,

@@ -24,7 +24,7 @@
 //! - Eq 170 follows from eq 169, which lacks the factor `u - u_before` of eq 164. `gradient = "full"` includes this
 //!   factor.
 //! - With `u` and `p` as fractions, a training step changes a gain by at most `T`. This change is negligible compared
-//!   with the gain of 3000. `training = "percent"` can explain fig 47.
+//!   with the gain of 3000. With `training = "percent"`, gains change enough to explain fig 47.
 //! - Training descends the gradient of an error, not of its square. Gains could therefore cross zero. They are clamped
 //!   to at least 1.
 //!

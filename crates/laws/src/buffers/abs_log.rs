@@ -6,7 +6,7 @@
 //! ```text
 //! y_u += k (idle - v* t)/v*                v* = 1 - u*; idle: idle time of the line in time t
 //! y_p += k (lost - p* arrived)/(p* C)      lost and arrived in bits
-//! y_d += k (D - wait)/D t                  D: target of the mean queueing delay
+//! y_d += k (D - wait)/D t                  wait: mean queueing delay; D: its target
 //! y    = G(b) = R ln b + b s/C             R: `rtt`; s: a packet of 1500 bytes
 //! b    = max(b_u, b_p), at most b_d
 //! ```

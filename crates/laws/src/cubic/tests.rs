@@ -97,7 +97,7 @@ fn after_a_timeout_the_curve_starts_flat() {
         ssthresh: 70.0,
     };
     state.avoid(&own, &ack(1.0, 0.1), &mut window);
-    let epoch = state.epoch.expect("it has begun");
+    let epoch = state.epoch.expect("an epoch");
     assert_eq!((epoch.k, epoch.origin), (0.0, 70.0));
 }
 
@@ -115,8 +115,8 @@ fn a_longer_delay_slows_slow_start_down_then_ends_it() {
         (over, hystart.growth())
     };
     assert_eq!(round(0.100), (false, 1.0));
-    assert_eq!(round(0.112), (false, 1.0), "an eighth of 100 ms is 12.5 ms");
-    assert_eq!(round(0.125), (false, 1.0), "of 112 ms, 14 ms");
+    assert_eq!(round(0.112), (false, 1.0), "increase of 12 ms, below 12.5 ms");
+    assert_eq!(round(0.125), (false, 1.0), "increase of 13 ms, below 14 ms");
     assert_eq!(round(0.1407), (false, 0.25));
 }
 
@@ -133,14 +133,14 @@ fn a_delay_that_falls_again_resumes_slow_start() {
         (over, hystart.growth())
     };
     assert_eq!(round(0.020, 8), (false, 1.0));
-    assert_eq!(round(0.030, 7), (false, 1.0), "seven are too few");
-    assert_eq!(round(0.034, 8), (false, 0.25), "4 ms more");
-    assert_eq!(round(0.033, 8), (false, 1.0), "less than at the beginning");
+    assert_eq!(round(0.030, 7), (false, 1.0), "seven samples are too few");
+    assert_eq!(round(0.034, 8), (false, 0.25), "increase of 4 ms");
+    assert_eq!(round(0.033, 8), (false, 1.0), "below the baseline of CSS");
     assert_eq!(round(0.040, 8), (false, 0.25));
     for _ in 0..4 {
         assert_eq!(round(0.050, 8), (false, 0.25));
     }
-    assert!(round(0.050, 8).0, "after five rounds it is over");
+    assert!(round(0.050, 8).0, "slow start ends after five rounds");
 }
 
 /// Compares the windows at the end of slow start, with an unlimited buffer. The bandwidth-delay product is 100 packets.
@@ -185,11 +185,11 @@ fn a_spurious_reduction_is_undone() {
         ssthresh: reduced,
     };
     (0..3).for_each(|_| state.on_lost());
-    assert!(!state.on_spurious(2, &mut left), "one is missing");
+    assert!(!state.on_spurious(2, &mut left), "one packet is still lost");
     assert_eq!(left.size, reduced);
     assert!(state.on_spurious(1, &mut left));
     assert_eq!((state.max, state.prior, state.epoch, left), before);
-    assert!(!state.on_spurious(1, &mut left), "once");
+    assert!(!state.on_spurious(1, &mut left), "already undone");
 }
 
 /// Verifies that the curve is paused while the flow is application-limited (RFC 9438, section 5.8).

@@ -131,7 +131,7 @@ fn a_start_takes_the_first_suggestion_skips_the_mixed_interval_and_proposes() {
     desk.exchange(2, 0, -f32::MAX, f32::MAX);
     assert_eq!(desk.sender.bottleneck(), Bottleneck::Hop(2));
     desk.exchange(2, 1, -1.0, 5e6);
-    assert_eq!(desk.rates(), (40e3, 40e3), "the mixed interval");
+    assert_eq!(desk.rates(), (40e3, 40e3), "the mixed interval is skipped");
     let stale = desk.send();
     desk.exchange(2, 2, -1.0, 1e6);
     let proposed = 0.4 * 40e3 + 0.6 * 1e6;
@@ -191,7 +191,7 @@ fn a_suggestion_counts_when_it_is_seen_in_two_intervals_in_a_row() {
     let mut desk = stationary(&[("confirm", 1.0)]);
     suggest(&mut desk, 7, false, 0.3);
     suggest(&mut desk, 7, false, 0.3);
-    assert_eq!(desk.sender.bottleneck(), Bottleneck::Hop(1), "one interval");
+    assert_eq!(desk.sender.bottleneck(), Bottleneck::Hop(1), "only one interval");
     desk.exchange(1, 4, 0.0, 1e6);
     suggest(&mut desk, 8, false, 0.3);
     assert_eq!(desk.sender.bottleneck(), Bottleneck::Hop(1), "hop 1 in between");

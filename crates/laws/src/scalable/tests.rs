@@ -52,7 +52,7 @@ fn recovery_takes_as_long_at_any_window() {
                 back = Some(path.now.as_secs_f64());
             }
         });
-        let took = (back.expect("it recovers") - low.expect("it was cut")) / 0.1;
+        let took = (back.expect("a recovery") - low.expect("a reduction")) / 0.1;
         let expected = -(1.0 - 0.125_f64).ln() / 1.01_f64.ln();
         close(took, expected, 0.6);
     }

@@ -36,10 +36,10 @@ impl Slot {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sender {
     packet_size: Bytes,
-    /// Data for which no slot was granted, bits; infinite if the size of the transfer is unknown.
+    /// Data for which no slot has been granted yet, bits; infinite if the size of the transfer is unknown.
     left: f64,
     current: Slot,
-    /// Slot granted while `current` still has data; without one, its `bits` are 0.
+    /// Next slot, if it was granted while `current` still has data; otherwise its `bits` are 0.
     next: Slot,
     /// Number of the packet with the unanswered request.
     requested: Option<u32>,

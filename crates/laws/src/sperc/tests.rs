@@ -60,7 +60,7 @@ fn a_router_allocates_the_capacity_left_by_satisfied_flows() {
     assert_eq!(
         forward(&mut router, &mut a),
         (Label::Unsatisfied, 5e6, false),
-        "counted once"
+        "a repeated update is counted once"
     );
     b.elsewhere = 3e6;
     assert_eq!(forward(&mut router, &mut b), (Label::Satisfied, 4e6, false), "12/3 > 3");
@@ -204,7 +204,7 @@ impl Desk {
 fn a_sender_rises_when_every_hop_has_allocated_a_rate() {
     let mut desk = Desk::new(&[10e6, 4e6, 8e6]);
     let rates: Vec<f64> = (0..8).map(|_| desk.exchange()).collect();
-    assert_eq!(rates[..3], [400e3; 3], "the opening packet and two of three updates");
+    assert_eq!(rates[..3], [400e3; 3], "one of three hops has not reported");
     assert_eq!(rates[3..], [4e6; 5]);
     assert_eq!(desk.sender.bottleneck(), Bottleneck::Hop(2));
     assert_eq!(sums(&desk.routers[0]), (1, 1, 4e6));
@@ -327,7 +327,7 @@ fn until_each_hop_has_allocated_a_rate_a_sender_sends_little_more_than_updates()
     let asks: Vec<_> = (0..5).map(|_| sent(&mut desk)).collect();
     let small = Bytes::new(52);
     assert_eq!(asks[..3], [(400e3, small); 3]);
-    assert_eq!(asks[3..], [(8320.0, small); 2], "no hop is left to update");
+    assert_eq!(asks[3..], [(8320.0, small); 2], "all hops have been updated");
 }
 
 #[test]

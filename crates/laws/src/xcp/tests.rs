@@ -416,7 +416,7 @@ fn losses_halve_the_window_once_per_window_and_a_timeout_leaves_one_packet() {
     };
     let next = 3;
     assert_eq!(lose(u32::MAX, next), 5, "numbers wrap");
-    assert_eq!(lose(2, 8), 5, "same window");
+    assert_eq!(lose(2, 8), 5, "second loss of one window");
     assert_eq!(lose(3, 8), 2);
     sender.on_timeout(&params, Time::ZERO, 20);
     assert_eq!(sender.window(), 1);

@@ -94,7 +94,7 @@ fn an_update_is_that_of_the_rfc() {
     pi.update(&params, Duration::from_ms(15));
     assert!(
         (pi.probability() - (41.0 * 0.010 + 819.0 * 0.015) / 256.0).abs() < 1e-12,
-        "it is constant at the target"
+        "the probability is constant at the target"
     );
 }
 
