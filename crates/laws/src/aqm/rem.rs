@@ -35,7 +35,7 @@ parameters! {
             "target queue, at which the price is constant, b*",
             "Zhang 2008, table I; 20 packets in the authors' code for ns-2";
         gamma: f64 = Unit::Number, 0.001, (1e-9, 1e3),
-            "gain: change of the price per interval and packet of mismatch",
+            "gain on the weighted difference of queue and target plus the change of the queue, per packet",
             "Athuraliya, Li, Low, Yin 2001";
         alpha: f64 = Unit::Number, 0.1, (0.0, 1e3),
             "weight of the difference of queue and target, relative to the change of the queue",

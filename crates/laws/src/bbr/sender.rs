@@ -175,7 +175,8 @@ impl Sender {
             self.probe_bandwidth(now);
         }
         let expired = self.path.on_rtt(now, feedback.rtt, params.rtt_window);
-        // After an idle time, the queue is empty. This sample is then as good as a sample from ProbeRTT.
+        // After an idle time, the queue is empty. This sample is then as good as a sample from ProbeRTT, so ProbeRTT is
+        // not needed.
         if expired && !self.idle_restart && !matches!(self.mode, Mode::ProbeRtt { .. }) {
             self.save_window();
             self.mode = Mode::ProbeRtt {

@@ -4,7 +4,7 @@
 //! one packet. The remaining memory is divided by this rule. Port `l` has the demand `wanted_l` and the capacity `C_l`:
 //!
 //! ```text
-//! b_l = min(wanted_l, level C_l),  with the `level` at which all b_l sum to the memory
+//! b_l = min(wanted_l, level C_l),  with the `level` at which the b_l sum to the memory
 //! ```
 //!
 //! When the other ports have drained, a port is guaranteed one packet, of size `s_l`, plus `(B - sum s) C_l / sum C`.

@@ -54,8 +54,8 @@ fn a_window_follows_the_curve_through_its_epoch() {
     }
 }
 
-/// Verifies the mean window on paths where the cubic curve grows more slowly than Reno. It equals the mean window of
-/// Reno (RFC 9438, section 4.3).
+/// Verifies that the mean window equals that of Reno on paths where the cubic curve grows more slowly than Reno (RFC
+/// 9438, section 4.3).
 #[test]
 fn on_a_short_path_it_is_as_fast_as_reno() {
     let (every, rtt) = (20_000, 0.002);

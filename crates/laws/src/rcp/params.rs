@@ -10,7 +10,7 @@ choices! {
     pub enum RttEstimate {
         /// Moving average over packets, `d_0`.
         Mean = "mean",
-        /// Largest round-trip time in the last control interval of eq 1, `D_max`.
+        /// Largest round-trip time `D_max` in a window of length `D_max`.
         Max = "max",
         /// Average per interval, weighted by bytes, from later code of the authors. It rises quickly and falls slowly.
         Interval = "interval",

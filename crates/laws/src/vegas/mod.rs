@@ -1,5 +1,5 @@
-//! TCP Vegas: each flow keeps a few packets in the queue. It estimates the number of these packets from the round-trip
-//! time.
+//! TCP Vegas: each flow keeps a few packets in the queue. The sender estimates the number of these packets from the
+//! round-trip time.
 //!
 //! Source: L. S. Brakmo, L. L. Peterson, "TCP Vegas: end to end congestion avoidance on a global Internet" (IEEE JSAC
 //! 13(8), 1995), section III.
