@@ -7,8 +7,8 @@
 //! 2. [`RouterLaw::on_interval`] computes the new state,
 //! 3. [`Offload::words`] returns the words for the next interval.
 //!
-//! For any sequence of packets, the result must equal, bit by bit, the state of a router that processes each packet in
-//! Rust. A word is an integer or the bits of a float. An `f32` uses the low half of its word.
+//! For any sequence of packets, the resulting state must be bit-identical to that of a router in Rust. A word is an
+//! integer or the bits of a float. An `f32` uses the low half of its word.
 
 use levelflow_units::Bytes;
 

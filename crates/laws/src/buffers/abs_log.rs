@@ -11,7 +11,7 @@
 //! b    = max(b_u, b_p), at most b_d
 //! ```
 //!
-//! A *cycle* lasts ten round trips. If a packet is dropped, it ends as soon as one round trip has passed. At the end of
+//! A *cycle* lasts ten round trips. A drop ends the cycle earlier if at least one round trip has passed. At the end of
 //! a cycle, the sums of errors change the buffers by a factor of at most two. `docs/concepts/adaptive-buffers.md` has
 //! the reasons, the proof that `b_p` is unbiased, and a comparison with the printed controllers.
 

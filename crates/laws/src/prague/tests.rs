@@ -153,9 +153,9 @@ fn a_step_holds_a_short_queue_and_a_full_link() {
     assert_eq!(path.flows[0].losses, 0);
 }
 
-/// Verifies that the window is rounded up with pacing. With pacing, the last packet waits for its departure time, so a
-/// fraction of a packet increases the rate only by this fraction. Without pacing, the last packet would be sent at
-/// once, so the window is rounded down.
+/// Verifies that the window is rounded up with pacing. With pacing, the last packet waits for its departure time. A
+/// fraction of a packet therefore increases the rate only by this fraction. Without pacing, the last packet would be
+/// sent at once, so the window is rounded down.
 #[test]
 fn a_paced_window_lets_the_packet_go_that_is_begun() {
     let window = |changes: &[(&str, f64)]| {

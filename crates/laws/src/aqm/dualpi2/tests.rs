@@ -82,8 +82,8 @@ fn short_queues_are_marked_only_by_the_step() {
     assert_eq!(at(0.0).judge(&params(), &classic, [0.5; 2]), Verdict::Pass);
 }
 
-/// Verifies updates computed by hand. The target is 15 ms, so a step of the delay from 0 to 25 ms adds 41/256 (alpha) *
-/// 10 ms + 819/256 (beta) * 25 ms.
+/// Verifies updates computed by hand. The target is 15 ms. A step of the delay from 0 to 25 ms therefore adds `alpha` *
+/// 10 ms + `beta` * 25 ms, with `alpha` = 41/256 and `beta` = 819/256.
 #[test]
 fn an_update_is_that_of_the_rfc() {
     let (params, mut pi) = (params(), DualPi2::default());
