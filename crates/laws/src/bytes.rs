@@ -35,7 +35,7 @@ impl core::error::Error for DecodeError {}
 /// Returns the first `N` bytes of `wire`.
 ///
 /// # Errors
-/// [`DecodeError::Short`].
+/// [`DecodeError::Short`] if `wire` has fewer than `N` bytes.
 pub fn exactly<const N: usize>(wire: &[u8]) -> Result<&[u8; N], DecodeError> {
     wire.first_chunk().ok_or(DecodeError::Short {
         have: wire.len(),

@@ -111,7 +111,7 @@ macro_rules! signals {
             }
         }
 
-        /// Signalling in the list of signallings.
+        /// Signalling in the list of `signals!`. Converts between its own types and the types of any signalling.
         pub trait ListedSignalling: WireSignalling {
             /// Returns the parameters if they belong to this signalling.
             fn own(params: &AnyRouterParams) -> Option<&Self::Params>;
@@ -321,7 +321,7 @@ macro_rules! laws {
             }
         }
 
-        /// Law in the list of laws.
+        /// Law in the list of `laws!`.
         pub trait ListedLaw: Protocol<Signalling: ListedSignalling> {
             /// Returns the parameters if they belong to this law.
             fn own(params: &AnyParams) -> Option<&Self::Params>;

@@ -48,7 +48,7 @@ pub struct Sender {
     idle_restart: bool,
     /// Number of the next packet to be sent.
     next: u32,
-    /// Packets sent in ProbeRTT.
+    /// Marks of the packets sent in ProbeRTT.
     probes: Limited,
     draws: Draws,
 }

@@ -56,7 +56,7 @@ pub struct Sender {
     full_window: [bool; 2],
     /// Number of the next packet to be sent.
     pub(super) next: u32,
-    /// Packets sent in ProbeRTT.
+    /// Marks of the packets sent in ProbeRTT.
     pub(super) probes: Limited,
     flight: Option<Flight>,
     opened: bool,

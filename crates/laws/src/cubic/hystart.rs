@@ -21,7 +21,7 @@ pub(super) struct HyStart {
     /// smallest round-trip time of the current round.
     last: f64,
     current: f64,
-    /// Round-trip samples in this round.
+    /// Number of round-trip samples in this round.
     samples: u32,
     conservative: Option<Conservative>,
 }

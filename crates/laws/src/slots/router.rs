@@ -20,7 +20,7 @@ pub struct Router {
     floor: f64,
     /// Rate at which slots carry data, bit/s.
     rate: f64,
-    /// Mean round-trip time, in seconds.
+    /// Horizon `H` of the reservations: the mean round-trip time, in seconds.
     horizon: f64,
     /// Data of the slots that had not ended when the last request arrived, bits.
     reserved: f64,

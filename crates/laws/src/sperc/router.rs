@@ -88,7 +88,7 @@ pub struct Router {
     longest: f32,
     /// Longest round in this window, in seconds.
     next_longest: f32,
-    /// Time since the window began.
+    /// Time since the window for the longest round began.
     window: Duration,
 }
 

@@ -89,7 +89,7 @@ pub struct Sender {
     slowest: u8,
     /// Number of the first packet of the current round, which updates hop 1.
     first: u32,
-    /// Hops updated in this round.
+    /// Number of hops updated so far in this round.
     updated: u8,
     /// Hops with an update in flight. Bit `i` is hop `i + 1`.
     open: u16,
