@@ -17,8 +17,11 @@ fn main() {
     let clang = env::var("CLANG").unwrap_or_else(|_| "clang".to_owned());
     let out = env::var("OUT_DIR").expect("cargo sets it");
     let out = Path::new(&out);
-    fs::write(out.join("signallings.h"), signallings().expect("a string has room"))
-        .expect("cargo's folder takes a file");
+    fs::write(
+        out.join("signallings.h"),
+        signallings().expect("writing to a string never fails"),
+    )
+    .expect("cargo's folder is writable");
     let endian = env::var("CARGO_CFG_TARGET_ENDIAN").expect("cargo sets it");
     let target = if endian == "big" { "bpfeb" } else { "bpfel" };
     let mut compile = Command::new(&clang);

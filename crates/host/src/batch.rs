@@ -9,15 +9,15 @@ use nix::sys::socket::{ControlMessageOwned, MsgFlags, MultiHeaders, RecvMsg, Soc
 
 /// Limit on datagrams per system call.
 pub const MAX_BATCH: usize = 32;
-/// Limit on batches read before other work is done.
+/// Limit on batches that a loop reads before it does other work.
 pub const MAX_BATCHES_PER_TURN: usize = 16;
 /// Buffer size for one datagram of maximum size, bytes.
 const MAX_DATAGRAM_BYTES: usize = 1 << 16;
 /// ECN field of a marked packet: both bits set (RFC 3168).
 const ECN_CE: u8 = 0b11;
 
-/// Buffers for one batch. All sockets that receive into one instance must have the same address family. The length of a
-/// received address limits the space for the address in the next call.
+/// Buffers for one batch. All sockets that receive into one instance must have the same address family, because a
+/// received address also shortens the room for the address in the next call.
 pub struct Batch {
     incoming: MultiHeaders<SockaddrStorage>,
     outgoing: MultiHeaders<SockaddrStorage>,
@@ -36,7 +36,7 @@ impl Default for Batch {
 
 impl Batch {
     /// Receives the datagrams that a socket holds, without waiting, and passes each with its origin to `take`. Returns
-    /// their number, which is below [`MAX_BATCH`] if the socket is empty.
+    /// their number, which is below [`MAX_BATCH`] if no more datagrams wait in the socket.
     ///
     /// # Errors
     /// Error of the socket, such as a closed port at the destination of an earlier datagram. On an error, no datagram
@@ -84,7 +84,7 @@ impl Batch {
             let rest = &slices[begun..];
             match sendmmsg(fd, &mut self.outgoing, rest, &to[begun..], [], MsgFlags::MSG_DONTWAIT) {
                 Ok(sent) => begun += sent.count().max(1),
-                // An earlier datagram caused this error. The current datagram has not been sent yet.
+                // An earlier datagram or a signal caused this error, so this datagram is tried once more.
                 Err(Errno::ECONNREFUSED | Errno::EINTR) if again => again = false,
                 Err(_) => {
                     begun += 1;

@@ -1,4 +1,4 @@
-//! Real time for laws, and waiting with low timer latency.
+//! Real time in the unit of laws, and waits with low timer latency.
 
 use std::time::{Duration as Span, Instant};
 
@@ -8,20 +8,20 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::Error;
 
-/// Time before a deadline at which waiting stops sleeping and polls the clock. A sleep ends about 10 to 60 us late.
+/// Time before a deadline at which a wait stops sleeping and polls the clock, because sleeps end 10 to 60 us late.
 const SPIN_BELOW: Span = Span::from_micros(60);
-/// Time before a deadline at which waiting on descriptors polls the clock. This time is shorter than [`SPIN_BELOW`],
-/// because descriptors are not checked while the clock is polled.
+/// Time before a deadline at which a wait for descriptors polls the clock. It is shorter than [`SPIN_BELOW`], because
+/// descriptors are not checked while the clock is polled.
 const SHORT_SPIN: Span = Span::from_micros(30);
 
-/// Reads the machine's monotonic clock, in ns, for time stamps in shims. All programs of a machine use the same clock.
+/// Reads the machine's monotonic clock, in ns, for time stamps in packets. All programs of a machine share this clock.
 #[must_use]
 pub fn stamp() -> u64 {
     let now = clock_gettime(ClockId::Monotonic);
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// Time since a start, in the laws' units.
+/// Clock that counts the time since its start, in the unit of laws.
 #[derive(Debug, Clone, Copy)]
 pub struct Clock {
     start: Instant,

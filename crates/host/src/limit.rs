@@ -51,7 +51,7 @@ impl Spec {
     }
 }
 
-/// Decodes the counting rule of a token bucket filter.
+/// Decodes the rule by which a token bucket filter computes the sizes of packets.
 #[must_use]
 pub fn spec_of(options: &[u8]) -> Spec {
     let all = attributes(options).unwrap_or_default();
@@ -108,7 +108,7 @@ impl Unit {
         self.size(limit).to_string()
     }
 
-    /// Converts a raw limit to a size in this unit.
+    /// Converts a limit, a number in the kernel's options, to a size in this unit.
     #[must_use]
     pub fn size(self, limit: u32) -> Limit {
         match self {
@@ -117,8 +117,8 @@ impl Unit {
         }
     }
 
-    /// Converts a size to a raw limit in this unit; `frame` is the largest packet size. Sizes that are too large become
-    /// the largest limit.
+    /// Converts a size to a limit in this unit. `frame` is the size of the largest packet, bytes. Sizes that are too
+    /// large become the largest limit.
     #[must_use]
     pub fn limit(self, size: Limit, frame: u32) -> u32 {
         let whole = match (self, size) {
@@ -229,8 +229,8 @@ pub fn burst_of(options: &[u8]) -> Option<u32> {
     bytes_of(&all, bucket, TBF_RATE64, RATE, BUFFER)
 }
 
-/// Returns the burst, in bytes. If a change does not set the burst, the kernel rounds the burst down, and drops packets
-/// of exactly the old burst size.
+/// Returns the burst, in bytes. A change of the options must set it again. Otherwise, the kernel rounds the burst down,
+/// and drops packets of exactly the old burst size.
 ///
 /// The kernel only reports the burst's transmission time, in ticks. The result is the largest burst with this number of
 /// ticks. All packets that passed before therefore still pass.
@@ -286,7 +286,7 @@ mod tests {
             (TBF_BURST, 2000_u32.to_ne_bytes().to_vec()),
             "250 ms at 8000 bytes/s"
         );
-        assert_eq!(all.len(), 2, "no peak rate: no burst of it");
+        assert_eq!(all.len(), 2, "without a peak rate, there is no burst at the peak rate");
         assert_eq!(
             with_limit("pfifo", &7_u32.to_ne_bytes(), 9).unwrap(),
             9_u32.to_ne_bytes()

@@ -38,7 +38,7 @@ impl Metrics {
         Ok(Self { server })
     }
 
-    /// Returns the address of the server. If no port was given, the system has chosen the port.
+    /// Returns the address of the server, with the port that the system chose if no port was given.
     #[must_use]
     pub fn address(&self) -> Option<SocketAddr> {
         self.server.server_addr().to_ip()

@@ -39,7 +39,7 @@ pub struct Owner {
     pub namespace: u64,
 }
 
-/// State of a running program, for `status`.
+/// State of a running program, for the command `status`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct State {
     /// Process and place.
@@ -94,7 +94,7 @@ fn check_owner(directory: &Path) -> Result<(), Error> {
         return Ok(());
     }
     Err(Error::failed(format!(
-        "{}: must be a directory that only you can write; remove it, or set XDG_RUNTIME_DIR",
+        "{}: must be a directory that only you can write to; remove it, or set XDG_RUNTIME_DIR",
         directory.display()
     )))
 }
@@ -155,7 +155,7 @@ impl PidFile {
         Ok(pid_file)
     }
 
-    /// Publishes a reading for `status`; write errors are ignored.
+    /// Publishes a reading for the command `status`. Write errors are ignored.
     pub fn publish(&self, reading: &impl Serialize) {
         let state = State {
             owner: self.owner.clone(),
@@ -320,7 +320,7 @@ mod tests {
                 .unwrap_err()
                 .to_string();
             assert_eq!(pid_file, running(directory, ROUTER).unwrap_err().to_string());
-            pid_file.contains("a directory that only you can write")
+            pid_file.contains("a directory that only you can write to")
         };
         let (open, link) = (base.path().join("open"), base.path().join("link"));
         fs::create_dir(&open).unwrap();

@@ -243,8 +243,8 @@ pub fn options_of(kind: &str, bytes: &[u8], queue: &mut Queue) {
     }
 }
 
-/// Estimates the bytes of dropped packets, because the kernel counts only packets. The mean packet size is `bytes` /
-/// `of`.
+/// Estimates the bytes of `packets` dropped packets, because the kernel counts only their number. The assumed size of a
+/// packet is the mean size of `of` other packets with `bytes` in total.
 #[must_use]
 pub fn bytes_of(packets: u32, bytes: u64, of: u64) -> Bytes {
     Bytes::new(bytes.checked_div(of).unwrap_or(0).saturating_mul(packets.into()))

@@ -17,7 +17,7 @@ pub fn die_with_parent(command: &mut Command) {
     let parent = std::process::id();
     let at_birth = move || {
         nix::sys::prctl::set_pdeathsig(nix::sys::signal::Signal::SIGKILL)?;
-        // The parent may have died before this call.
+        // If the parent died before this call, no signal will arrive, so the start of the child fails here.
         if nix::unistd::getppid().as_raw().cast_unsigned() == parent {
             Ok(())
         } else {

@@ -1,4 +1,4 @@
-//! Queues below the root of a device, and their limits, over netlink.
+//! Access to the queues and classes below the root of a device, over netlink. Limits of queues can be changed.
 
 use std::fmt;
 use std::io;
@@ -131,7 +131,7 @@ pub struct Share {
     pub rate: Rate,
     /// Rate limit, including bandwidth borrowed from other classes.
     pub ceil: Rate,
-    /// Counting rule for the size of packets.
+    /// Rule by which the class computes the sizes of packets.
     pub spec: Spec,
 }
 

@@ -93,11 +93,11 @@ fn readings_are_those_of_tc() {
             3
         );
     }
-    // The first known rate is used.
+    // Neither the shaper nor the hardware reports a rate, so the capacity is unknown.
     let capacity = namespace.run(|| Device::open("lf0").unwrap().capacity()).unwrap();
     assert_eq!(
         capacity, None,
-        "htb has no rate at its root, and a pair of virtual devices none at all"
+        "htb has no rate at its root, and virtual devices have no hardware rate"
     );
 }
 

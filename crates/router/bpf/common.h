@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Code that the files of all signallings use. For each signalling of the kernel router, build.rs writes its number, its
- * header and the checks of its fields. It also writes calls of these functions of NAME.h:
+ * Code that the files of all signallings use. A signalling is a header format and what routers compute for it. For each
+ * signalling NAME of the kernel router, build.rs writes its number, its header and the checks of its fields. It also
+ * writes calls of these functions of NAME.h:
  *
  *   NAME_foreign(job, bytes)     counts foreign load: packets with another header or without a header
  *   NAME_own(job, size, header)  processes a packet. The header is a `struct NAME_header` with big-endian numbers.
  *   NAME_turn(job)               starts a new interval. Only signallings with sums under the lock have this function.
  *
  * crates/laws/src/NAME/offload.rs defines the contents of `words`. A router that counts in integers has one `count` per
- * CPU. A router that computes with floats, or ends an interval at a packet, depends on the order of packets. Such a
- * router has one state under a lock.
+ * CPU. The result of a router depends on the order of packets if it computes with floats, or if it ends an interval at
+ * a packet. Such a router has one `state` under a lock.
  */
 #pragma once
 
 /* Number of the active signalling, set before the program is loaded. The verifier drops all other code. */
 volatile const u8 SIGNALLING = 0;
-volatile const u64 ORIGIN = 0; /* origin of the routers' time, ns of the clock */
+volatile const u64 ORIGIN = 0; /* reading of the kernel's clock at time 0 of the router, ns */
 
 struct input {
 	u64 serial; /* number of the current interval, from 1 */
@@ -24,7 +25,7 @@ struct input {
 
 struct control {
 	u8 slot; /* index of the active input */
-	u8 bank; /* requested bank: user space changes it to read the sums */
+	u8 bank; /* user space changes it to request that `sums` move to `done` */
 	u8 unused[6];
 };
 
@@ -32,9 +33,9 @@ struct state {
 	struct bpf_spin_lock lock;
 	u32 bank;
 	u64 serial;
-	u64 now; /* monotonic, because the lock orders packets */
-	u64 sums[3]; /* sums since the last change of bank */
-	u64 done[3]; /* sums of the previous bank */
+	u64 now; /* time of the latest packet, ps; updated under the lock, so it never decreases */
+	u64 sums[3]; /* sums since the last change of `bank` */
+	u64 done[3]; /* sums between the last two changes of `bank` */
 	u64 kept[16];
 	u64 blurred;
 };
@@ -86,7 +87,7 @@ INLINE void add_halves(u64 *low_high, u64 amount)
 	low_high[1] += amount >> 32;
 }
 
-/* Returns `a`, but hides its value from the verifier. Otherwise, the verifier checks each path to a known value. */
+/* Returns `a`, but hides its value from the verifier, which would otherwise check later code once per known value. */
 INLINE u64 blur(struct state *s, u64 a)
 {
 	volatile u64 *place = &s->blurred;
@@ -95,7 +96,7 @@ INLINE u64 blur(struct state *s, u64 a)
 	return *place;
 }
 
-/* Takes the lock. Switches banks of sums if user space requests this. Returns true if an interval begins. */
+/* Takes the lock. Moves `sums` to `done` if user space requests this. Returns true if an interval begins. */
 INLINE int lock(const struct job *job)
 {
 	struct state *s = job->state;

@@ -74,7 +74,7 @@ INLINE u32 leading_zeros(u64 a)
 	return a * 0x0101010101010101 >> 56;
 }
 
-/* Rounds a mantissa with three extra bits. Its top bit must be 1 above exponent 1, the smallest exponent. */
+/* Rounds a mantissa with three extra low bits. Above exponent 1, the smallest exponent, its top bit must be 1. */
 INLINE u64 f64_round(u64 sign, s64 exponent, u64 mantissa)
 {
 	u64 rest = mantissa & 7, bits;

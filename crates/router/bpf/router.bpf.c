@@ -176,7 +176,8 @@ int levelflow(struct __sk_buff *skb)
 	job.input = bpf_map_lookup_elem(&INPUT, &key);
 	if (!job.input)
 		return NEXT;
-	/* The program cannot reach the checksums of packets segmented along their buffers. It does not stamp such packets. */
+	/* A super-packet may be a list of whole packets (fraglist GRO). The program does not stamp it, because it cannot
+	 * reach the checksums of these packets. */
 	if (!find(skb, &job) || (skb->gso_size && bpf_csum_level(skb, BPF_CSUM_LEVEL_QUERY) >= 0)) {
 		foreign(&job, packets ? packets : 1, skb->wire_len);
 		return NEXT;

@@ -2,6 +2,8 @@
 //!
 //! [`Port`] combines a law, its control intervals and its counters. The [`relay`] owns a queue and forwards UDP. At a
 //! [`device`], the [`kernel`] program counts and stamps packets, and [`levelflow_host::qdisc`] reads the queue.
+//!
+//! docs/concepts/glossary.md defines terms such as law, signalling, shim and foreign load.
 
 pub mod capacity;
 pub mod clients;

@@ -139,12 +139,12 @@ fn table(now: &Snapshot, load: f64) -> String {
     );
     row(
         "intervals",
-        format!("{}, latest by {}", c.intervals, late(c.worst_late_ns)),
+        format!("{}, at most {} late", c.intervals, late(c.worst_late_ns)),
     );
     if let Some(clients) = now.clients {
         let away = now.turned_away;
         let more = if away > 0 {
-            format!("; no room for others: {away} datagrams")
+            format!("; {away} datagrams of new clients dropped, table full")
         } else {
             String::new()
         };
@@ -185,7 +185,7 @@ fn summary(last: &Snapshot) -> String {
     let c = &last.counters;
     format!(
         "{} on {} ran {:.1} s: {} packets, {}; {} stamped, {} foreign, {} refused; {} dropped; {} intervals, \
-         the latest ended {} late\n",
+         at most {} late\n",
         last.law,
         last.place,
         last.time,

@@ -41,7 +41,7 @@ fn gauges(now: &Snapshot) -> Vec<Row<f64>> {
         ),
         (
             "levelflow_router_signal",
-            "Price, rate (bit/s) or change (bytes) fed back",
+            "Feedback signal: price, rate (bit/s) or change (bytes)",
             now.signal,
         ),
         ("levelflow_router_queue_bytes", "Bytes waiting", now.queue_bytes as f64),
@@ -52,7 +52,7 @@ fn gauges(now: &Snapshot) -> Vec<Row<f64>> {
         ),
         (
             "levelflow_router_worst_late_seconds",
-            "Largest delay of the end of an interval, s",
+            "Largest delay with which an interval ended, s",
             now.counters.worst_late_ns as f64 / 1e9,
         ),
     ];

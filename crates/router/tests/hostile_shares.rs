@@ -278,7 +278,10 @@ fn false_headers_cost_others_the_documented_share() {
                 rates[LIAR] / 1e6
             );
             let port = world.lane.port().unwrap();
-            assert!(port.counters().intervals > 10, "{law}, {name}: the router stands still");
+            assert!(
+                port.counters().intervals > 10,
+                "{law}, {name}: the router ended too few intervals"
+            );
             surprises.judge(&format!("{law}, {name}"), kept, protected);
         }
     }

@@ -201,7 +201,7 @@ impl Path {
                 };
                 let (shim, header, rest) = Shim::decode(&bytes[..length]).unwrap();
                 assert_eq!((length, shim.number), (packets.part, part as u32));
-                assert!(rest.iter().all(|byte| *byte == part as u8), "payload was touched");
+                assert!(rest.iter().all(|byte| *byte == part as u8), "the payload was changed");
                 headers.push(packets.wire(&AnyHeader::decode(packets.params.law().signalling, header).unwrap()));
             }
         }

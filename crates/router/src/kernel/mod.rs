@@ -5,8 +5,8 @@
 //! exist, and one byte selects the active set. The program therefore never reads a set that is only partly written.
 //!
 //! For sums of integers, user space computes the difference between two readings. With floats, this difference would
-//! lose precision. Sums of floats therefore have two banks, and another byte selects the active bank. The program
-//! switches the bank under its lock when the next packet arrives.
+//! lose precision. Sums of floats therefore begin at zero after each reading. User space changes another byte, `bank`,
+//! to request this. When the next packet arrives, the program moves the sums to `done` and clears them, under its lock.
 
 mod hook;
 mod names;
@@ -132,8 +132,8 @@ impl Program {
     }
 
     /// Returns the sums since the last call, the words `kept`, and the number of intervals since the last packet. If no
-    /// packet has arrived since the last call, the program has not switched banks. In this case, the last call has
-    /// already returned the current sums, and the new sums are zero.
+    /// packet has arrived since the last call, the program has not moved the sums yet. In this case, the last call has
+    /// already returned them, and this call returns zero.
     fn banked(&mut self) -> Result<Counts, Error> {
         let mut state = self.state()?;
         let sums = if state.bank == self.bank {
@@ -169,11 +169,12 @@ impl Program {
         })
     }
 
-    /// Writes the selectors. Each selector is one byte, so the program never reads an incomplete change.
+    /// Writes `slot`, the active set of words, and `bank`. Each is one byte, so the program never reads an incomplete
+    /// change.
     fn control(&mut self) -> Result<(), Error> {
         let value = [self.slot, self.bank, 0, 0, 0, 0, 0, 0];
         let mut map: Array<_, [u8; 8]> = self.map_mut("CONTROL")?;
-        map.set(0, value, 0).map_err(|e| failed("tell", &e))
+        map.set(0, value, 0).map_err(|e| failed("update", &e))
     }
 
     fn classifier(&mut self) -> Result<&mut SchedClassifier, Error> {
@@ -210,7 +211,7 @@ impl DataPath for Program {
         value[0] = self.serial;
         value[1..].copy_from_slice(words);
         let mut map: Array<_, [u64; 9]> = self.map_mut("INPUT")?;
-        map.set(u32::from(slot), value, 0).map_err(|e| failed("tell", &e))?;
+        map.set(u32::from(slot), value, 0).map_err(|e| failed("update", &e))?;
         self.slot = slot;
         self.control()
     }
