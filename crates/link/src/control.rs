@@ -97,8 +97,9 @@ impl Setting {
 }
 
 /// Allowed values of the loss parameter.
-const LOSSES: &str = "must be a probability, as in 0.01 or 1 %, or gemodel P R [BAD [GOOD]], probabilities of turning bad, \
-                      of turning good, and of loss when bad (1) and when good (0)";
+const LOSSES: &str = "must be a probability, as in 0.01 or 1 %, or gemodel P R [BAD [GOOD]]: the probabilities of \
+                      entering and of leaving the bad state, and of loss in the bad state (default 1) and in the good \
+                      state (default 0)";
 
 /// Parses `0.01`, `1 %`, or the parameters of the Gilbert-Elliott model in the order of netem's `gemodel`.
 fn loss(text: &str) -> Option<WireLoss> {

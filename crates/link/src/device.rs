@@ -28,12 +28,12 @@ pub struct Trouble {
     pub missed: u64,
     /// Frames that could not be sent because the device's own queue was full.
     pub refused: u64,
-    /// Frames larger than the MTU of the device. Such frames indicate offloads on neighbouring devices, or different
-    /// MTUs.
+    /// Frames not sent because they exceed the MTU of the device. The causes are offloads on neighbouring devices, or
+    /// different MTUs.
     pub oversize: u64,
     /// Receive and send operations that failed because the device was down.
     pub down: u64,
-    /// Super-packets of an unknown kind.
+    /// Super-packets of an unknown kind, or with an invalid header.
     pub odd: u64,
 }
 

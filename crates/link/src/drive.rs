@@ -13,12 +13,12 @@ use super::segment::PREFIX;
 use levelflow_host::Error;
 use levelflow_host::clock::{Clock, ready, span};
 
-/// Longest expected delay of a wake-up. For this time before a deadline, the thread spins instead of sleeping, if its
-/// CPU budget allows this.
+/// Longest expected delay of a wake-up. The thread therefore spins instead of sleeping for this time before a deadline,
+/// within the budget of [`SPIN_BUDGET_DIVISOR`].
 const SPIN_BELOW: Duration = Duration::from_us(25);
 /// Longest sleep, so that parameter changes and signals are processed in time.
 const MAX_SLEEP: Duration = Duration::from_ms(20);
-/// Smallest ratio of wall-clock time to time spent spinning.
+/// Smallest ratio of wall-clock time to time spent spinning. The thread spins for at most a tenth of the time.
 const SPIN_BUDGET_DIVISOR: u64 = 10;
 
 /// Two devices and the emulated link between them.

@@ -11,7 +11,7 @@ const NEEDS_CHECKSUM: u8 = 1;
 const TCP4: u8 = 1;
 const TCP6: u8 = 4;
 const UDP: u8 = 5;
-/// Flag in the segmentation type: the TCP header uses ECN.
+/// Flag in the segmentation type of the `virtio_net_hdr`: the TCP header uses ECN.
 const ECN: u8 = 0x80;
 
 const FIN_PSH: u8 = 0x01 | 0x08;

@@ -39,7 +39,7 @@ pub struct Counts {
 pub struct Arriving {
     /// Address of the sender.
     pub from: SocketAddr,
-    /// Random number of the flow.
+    /// Random identifier of the flow.
     pub id: u32,
     /// Counters of packets received.
     pub counts: Counts,

@@ -14,15 +14,15 @@ use levelflow_transport::{AckReport, Encoded, Limits};
 pub struct Plan {
     /// Law of all flows.
     pub params: AnyParams,
-    /// Number of flows. Not used if flows arrive at random.
+    /// Number of flows. Not used with `arrivals`.
     pub flows: u32,
     /// Time between the starts of two flows.
     pub start_every: Duration,
-    /// Random arrivals (Poisson), flows per second. With random arrivals, `flows` is not used.
+    /// Rate of random arrivals (Poisson), flows per second; none if `flows` and `start_every` determine the starts.
     pub arrivals: Option<f64>,
     /// Size of each flow on the wire; none for endless flows.
     pub size: Option<Bytes>,
-    /// Stop time of all flows; none if each flow stops when its data is delivered.
+    /// Stop time of all flows; none if each flow continues until its data is delivered.
     pub time: Option<Duration>,
     /// Size of the largest packet on the wire.
     pub packet: Bytes,
@@ -57,7 +57,7 @@ impl Plan {
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Phase {
     Sending,
-    /// The end was announced. Late ACKs are accepted until this time.
+    /// The sender has announced the end of the flow. Late ACKs are accepted until this time.
     Closing(Time),
     Over,
 }
@@ -73,9 +73,9 @@ pub struct Flow {
     pub completed: Option<Time>,
     /// Sender with the law.
     pub sender: Sender,
-    /// Sum of the round-trip times since the latest reading, s, and their number.
+    /// Sum of the round-trip times since the latest progress report, s, and their number.
     pub round_trips: (f64, u32),
-    /// True if a router of the law wrote into any ACK. None if the ACKs do not show this.
+    /// True if an ACK has shown a router of the law on the path. None if no ACK shows whether there is one.
     pub routed: Option<bool>,
     /// Deadline of the flow in the heap of deadlines.
     pub queued: Option<Time>,
@@ -85,8 +85,8 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// Creates flow number `index` of a plan with the random number `id`. Each datagram has `overhead` bytes before its
-    /// payload.
+    /// Creates flow number `index` of a plan, with the random identifier `id`. On the wire, each datagram has
+    /// `overhead` bytes of headers before its payload.
     #[must_use]
     pub fn new(plan: &Plan, index: u32, id: u32, overhead: usize, now: Time) -> Self {
         let least = (overhead + SHIM_BYTES + plan.params.law().signalling.header_bytes()) as u16;

@@ -51,18 +51,18 @@ impl Delays {
     }
 }
 
-/// Progress of a receiver.
+/// Progress report of a receiver.
 #[derive(Debug)]
 pub struct Progress<'a> {
     /// Time since the start.
     pub now: Time,
     /// Flows in the table.
     pub table: &'a FlowTable,
-    /// Flows that ended since the previous reading.
+    /// Flows that ended since the previous report.
     pub ended: &'a [Arriving],
     /// Datagrams so far that belong to no flow.
     pub garbage: u64,
-    /// Delays since the previous reading.
+    /// Delays since the previous report.
     pub delays: Option<Delays>,
 }
 
@@ -195,7 +195,7 @@ impl ReceiveRun {
                 socket,
                 acks.iter().map(|(wire, length, to)| (&wire[..*length], Some(*to))),
             );
-            // ICMP errors for earlier ACKs are returned here. They are ignored.
+            // An error here is an ICMP error for an earlier ACK. It is ignored.
             if !matches!(taken, Ok(MAX_BATCH..)) {
                 return;
             }

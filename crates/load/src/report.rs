@@ -13,13 +13,13 @@ use super::send::Progress;
 use levelflow_host::format::{bytes, short_rate};
 use levelflow_host::terminal;
 
-/// Limit on flows shown separately.
+/// Limit on flows that have their own row in a progress report.
 const MAX_FLOWS_SHOWN: usize = 8;
 /// Limit on ended flows in the summary.
 const MAX_FLOWS_LISTED: usize = 10_000;
 /// Minimum length of the last period, s. A shorter period is not shown.
 const MIN_REPORT_S: f64 = 0.1;
-/// Age of a flow before a warning about it, s.
+/// Age from which flows without ACKs, or without a router of the law, cause a warning, s.
 const WARNING_DELAY_S: f64 = 2.0;
 
 /// Summary of a run.
@@ -101,7 +101,7 @@ impl Report {
         }
     }
 
-    /// Shows the progress since the previous reading.
+    /// Shows the progress since the previous call.
     pub fn read(&mut self, progress: &Progress) {
         let now = progress.now.as_secs_f64();
         if self.half.is_some_and(|half| self.at < half && now >= half) {

@@ -39,7 +39,7 @@ pub struct Sample {
     pub proposal: f64,
     /// Mean round-trip time of the period, s; none without ACKs.
     pub rtt: Option<f64>,
-    /// Router that limits the flow: its hop on the path, or its identifier.
+    /// Router that limits the flow: its position on the path or its identifier, depending on the law.
     pub bottleneck: Option<u32>,
     /// Data packets in flight.
     pub outstanding: u32,
@@ -54,13 +54,13 @@ pub struct Ended {
     kind: &'static str,
     /// Number of the flow, from 1.
     pub flow: u32,
-    /// Random number of the flow, which ACKs carry and `recv` prints.
+    /// Random identifier of the flow, which ACKs carry and `recv` prints.
     pub id: u32,
     /// Start time, s.
     pub start: f64,
     /// Time from the start to the complete delivery, s. None if the flow is incomplete or has no size.
     pub completion: Option<f64>,
-    /// True if routers of the law were on the path. None if the ACKs do not show this.
+    /// True if an ACK has shown a router of the law on the path. None if no ACK shows whether there is one.
     pub routed: Option<bool>,
     /// Counters of the flow since its start.
     #[serde(flatten)]

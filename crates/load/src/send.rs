@@ -24,14 +24,14 @@ use levelflow_host::{Error, sys};
 const MAX_SLEEP: Duration = Duration::from_ms(100);
 const LONGEST_PACKET: usize = 9014;
 
-/// Progress of a run.
+/// Progress report of a run.
 #[derive(Debug)]
 pub struct Progress<'a> {
     /// Time since the start.
     pub now: Time,
     /// Flows in progress.
     pub active: &'a [Flow],
-    /// Flows that ended since the previous reading.
+    /// Flows that ended since the previous report.
     pub ended: &'a [Flow],
     /// True if the run is over.
     pub last: bool,
@@ -46,8 +46,8 @@ pub struct Send {
     pub plan: Plan,
     /// Destination.
     pub to: SocketAddr,
-    /// True for real-time scheduling, ahead of all ordinary programs. With real-time scheduling, the thread does not
-    /// spin before deadlines.
+    /// True for real-time scheduling, ahead of all ordinary programs. In this case, the thread never polls the clock
+    /// before a deadline. It sleeps instead.
     pub realtime: bool,
     /// Time between two progress reports.
     pub every: Duration,
@@ -94,7 +94,7 @@ struct SendRun<'a> {
     batch: Batch,
     starts: std::iter::Peekable<Box<dyn Iterator<Item = Time>>>,
     flows: Vec<Flow>,
-    /// Index in `flows`, by the random number that ACKs carry.
+    /// Index in `flows`, by the random identifier that ACKs carry.
     by_id: HashMap<u32, usize>,
     ended: Vec<Flow>,
     deadlines: BinaryHeap<Reverse<(Time, u32)>>,
@@ -266,8 +266,8 @@ impl<'a> SendRun<'a> {
     }
 }
 
-/// Returns a random flow number that is not in use. Without this check, 1 % of runs with ten thousand flows would have
-/// a collision.
+/// Returns a random flow identifier that is not in use. Without this check, two flows would have the same identifier in
+/// 1 % of the runs with ten thousand flows.
 fn unused(taken: &HashMap<u32, usize>) -> u32 {
     let mut random = rand::rng();
     loop {

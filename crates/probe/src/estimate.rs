@@ -155,9 +155,9 @@ impl Loaded {
             Queue::Unseen | Queue::Larger => search.longest_wait(),
             Queue::Aqm | Queue::Policer => peak,
         };
-        // When the last load packet has entered a full buffer, the buffer has room for half a load packet on average.
-        // The delay of this load packet is measured relative to a small packet. The estimate of the buffer therefore
-        // adds half a load packet and one small packet.
+        // `wait * capacity` is smaller than the buffer, for two reasons. Delays are measured relative to the delay of a
+        // small packet, so one small packet is missing. A buffer is full if less than one load packet fits into it, so
+        // half a load packet is missing on average.
         let room = (wait * capacity / 8.0 + small as f64 + load as f64 / 2.0).round() as u64;
         Self {
             capacity,

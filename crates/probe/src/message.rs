@@ -1,6 +1,7 @@
 //! Messages between probe and reflector: an 8-byte header, then 64-bit numbers in big-endian order.
 
-/// Length of every message except load, bytes. Requests and replies have equal length, so a reflector never amplifies.
+/// Length of every message except load, bytes. Requests and replies have equal length, so that an attacker with a
+/// forged source address cannot use a reflector to amplify traffic.
 pub const CONTROL_BYTES: usize = 96;
 /// Length of the longest message, bytes.
 pub const MAX_MESSAGE_BYTES: usize = 1400;
@@ -23,8 +24,8 @@ pub struct Arrived {
     pub last_sent: u64,
     /// Arrival time of the newest packet, by the receiver's clock.
     pub last_arrived: u64,
-    /// Largest difference between arrival time and send time. The two clocks have different zeros, so the difference
-    /// may wrap.
+    /// Largest difference between arrival time and send time. The two clocks have different zeros, so a negative
+    /// difference wraps.
     pub longest: u64,
 }
 

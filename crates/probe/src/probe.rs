@@ -96,7 +96,7 @@ pub enum Failure {
 struct Ping {
     sent: Time,
     trip: Option<Duration>,
-    /// Phase whose latency the ping measures. `None` if the ping measures no latency.
+    /// Phase of which the ping measures the latency. `None` for a ping outside the measured parts of phases.
     of: Option<MeasuredPhase>,
 }
 
@@ -236,7 +236,7 @@ impl Probe {
             Phase::Up(_) | Phase::Down(_) => {
                 let Some(search) = &mut self.search else { return };
                 search.handle_timeout(now);
-                // The phase ends a few intervals after the load, because the latest pings are still in flight.
+                // The last pings under load are still in flight, so the phase ends a few intervals after the load.
                 if search.part() == LoadStep::Over && self.stops > 2 {
                     self.end_load(now);
                 }

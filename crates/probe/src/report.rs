@@ -76,9 +76,9 @@ impl Way {
         let room = self.buffer_bytes.map(bytes).unwrap_or_default();
         let queue = match self.queue {
             Queue::Unseen => "the load did not exceed its capacity; raise --max-rate".to_owned(),
-            Queue::Larger => format!("a buffer of more than {room}, not full when the time was over; raise --time"),
-            Queue::DropTail => format!("a buffer of {room} that is full, then drops"),
-            Queue::Aqm => format!("a queue discipline shortens the queue, of {room} at most"),
+            Queue::Larger => format!("a buffer of more than {room}, not yet full at the end of the test; raise --time"),
+            Queue::DropTail => format!("a drop-tail buffer of {room}"),
+            Queue::Aqm => format!("a queue discipline shortens the queue; its peak was {room}"),
             Queue::Fair => format!(
                 "each flow has its queue: load waits up to {}, small packets do not",
                 ms(self.wait_s)

@@ -30,7 +30,7 @@ const FILL_RATIO: f64 = 1.5;
 const KEEP_FULL_RATIO: f64 = 1.05;
 /// Minimum time of the fill phase.
 const MIN_FILL_TIME: Duration = Duration::from_secs(1);
-/// Minimum time without growth of the delay for a buffer that counts as full.
+/// Time without growth of the delay after which the buffer counts as full.
 const STEADY_DELAY_TIME: Duration = Duration::from_ms(500);
 /// Maximum time of the steady phase.
 const KEEP_FULL_TIME: Duration = Duration::from_secs(4);
@@ -57,7 +57,7 @@ struct Seen {
     small: u64,
 }
 
-/// Sending rate and arrival rate of the same packets, bit/s. A flag is true if a packet was lost.
+/// Sending rate and arrival rate of the same packets, bit/s. `lost` is true if any of these packets was lost.
 #[derive(Debug, Clone, Copy)]
 struct Rates {
     sent: f64,
@@ -70,7 +70,7 @@ struct Rates {
 pub struct Search {
     part: LoadStep,
     since: Time,
-    /// Latest end of the search.
+    /// Time limit of the search.
     end: Time,
     next: Time,
     rate: f64,
