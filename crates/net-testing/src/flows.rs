@@ -36,7 +36,7 @@ pub fn flow(params: AnyParams, number: u32, to: SocketAddr, end: Instant) -> Sen
         let wait = due
             .map_or(Span::from_millis(5), |at| clock.until(at))
             .min(Span::from_millis(5));
-        // A timeout of the socket itself would have a resolution of one tick of the kernel.
+        // A timeout of the socket itself is rounded to ticks of the kernel, so the socket is polled with a timeout.
         let limit = Timespec {
             tv_sec: 0,
             tv_nsec: wait.subsec_nanos().into(),

@@ -12,7 +12,8 @@ impl Drop for Guard {
     }
 }
 
-/// Returns the path of `levelflow-net`. Cargo builds this program before the tests, in the parent of their folder.
+/// Returns the path of `levelflow-net`. Cargo builds it before the tests. It is in the parent of the folder with the
+/// test programs.
 #[must_use]
 pub fn path() -> PathBuf {
     let test = std::env::current_exe().unwrap();

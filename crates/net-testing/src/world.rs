@@ -12,7 +12,7 @@ use levelflow_units::headers::{ETHERNET, IPV4, UDP};
 use levelflow_units::{Buffer, Bytes, Duration, Rate, Time};
 use levelflow_wire::shim::{MAX_PREFIX_BYTES, SHIM_BYTES, Shim};
 
-/// Length of the history after the header of an ACK, bytes.
+/// Length of the history of received packets that follows the header of an ACK, bytes.
 pub const HISTORY_LENGTH: usize = HISTORY_BYTES;
 /// Size of the headers before a UDP payload, bytes.
 pub const HEADER_BYTES: usize = ETHERNET + IPV4 + UDP;

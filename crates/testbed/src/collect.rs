@@ -22,9 +22,9 @@ pub struct Collector {
     links: usize,
     /// Buffer of each link, packets. NaN for a link whose buffer is not limited in packets.
     buffers: Vec<f64>,
-    /// Bytes that each flow entry delivered until the last sample.
+    /// Bytes that each flow entry delivered until the latest complete sample.
     delivered: Vec<u64>,
-    /// Bytes that left each link's queue until the last sample.
+    /// Bytes that left each link's queue until the latest complete sample.
     carried: Vec<u64>,
     /// Bytes that each flow entry delivered in the second half of the run.
     later: Vec<u64>,
@@ -86,8 +86,8 @@ impl Collector {
         until
     }
 
-    /// Returns the throughput of each flow entry until the last sample, bit/s. Packets that arrive after the last
-    /// sample do not count.
+    /// Returns the throughput of each flow entry until the latest complete sample, bit/s. Packets that arrive after
+    /// this sample do not count.
     #[must_use]
     pub fn throughput_bps(&self) -> Vec<f64> {
         let seconds = self.samples.time(self.next - 1).as_secs_f64().max(f64::MIN_POSITIVE);
@@ -97,7 +97,7 @@ impl Collector {
             .collect()
     }
 
-    /// Returns the bytes that left each link's queue until the last sample.
+    /// Returns the bytes that left each link's queue until the latest complete sample.
     #[must_use]
     pub fn carried(&self) -> &[u64] {
         &self.carried
@@ -191,7 +191,7 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// Records transfers that ended after the last sample, and transfers that are unfinished at the end.
+    /// Records transfers that ended after the final sample, and transfers that are unfinished at the end.
     pub fn record_end(&self, recorder: &mut Recorder) {
         let rows = self.sent.values().flat_map(|sent| &sent.transfers);
         rows.for_each(|row| recorder.transfer(row));

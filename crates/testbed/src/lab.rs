@@ -28,6 +28,7 @@ use levelflow_router::kernel::Program;
 const MTU: u32 = 1500;
 /// Port of the receivers.
 const PORT: u16 = 9000;
+/// Limit on TCP connections that wait to be accepted.
 const FLOWS_THAT_WAIT: i32 = 1024;
 /// Kernel parameters that enable forwarding of IPv4 and IPv6.
 const FORWARD: [&str; 2] = ["ipv4/ip_forward", "ipv6/conf/all/forwarding"];

@@ -52,7 +52,7 @@ struct Watched {
     port: Option<Port>,
     /// Bytes that arrived in the current control interval, bytes that were dropped in it, and its start time.
     interval: (Bytes, Bytes, Time),
-    /// Peak values since the last sample. Other fields are not used.
+    /// Peak values since the previous sample. The fields of other values are not used.
     peaks: LinkSample,
     /// Queueing delays.
     delays: Delays,
@@ -124,14 +124,15 @@ impl HopLaw<Frame> for Watched {
 #[derive(Debug)]
 pub struct Direction {
     link: Option<usize>,
-    /// True if the queue runs in this process, and not in the kernel.
+    /// True if this direction reports samples, because its queue runs in this process. A queue in the kernel has its
+    /// own worker.
     sampled: bool,
     hop: Hop<Frame, Watched>,
     /// Future states of the link, in order of time.
     changes: VecDeque<LinkState>,
-    /// Largest backlog since the last sample, bytes.
+    /// Largest backlog since the previous sample, bytes.
     most: u64,
-    /// Counters of the hop at the last sample.
+    /// Counters of the hop at the previous sample.
     before: HopCounters,
     /// Totals that the hop's counters do not contain.
     total: LinkTotal,

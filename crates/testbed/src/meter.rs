@@ -11,7 +11,7 @@ use levelflow_units::{Bytes, Duration, Time};
 use levelflow_host::Error;
 use levelflow_host::clock::Clock;
 
-/// Sample of a flow entry's senders. A value is the current state, or a sum since the last sample.
+/// Sample of a flow entry's senders. A value is the current state, or a sum since the previous sample.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct EntrySample {
     /// Active flows.
@@ -45,7 +45,7 @@ pub struct LinkSample {
     pub queue: u64,
     /// Packets in the queue.
     pub packets: u32,
-    /// Largest backlog since the last sample, bytes.
+    /// Largest backlog since the previous sample, bytes.
     pub most: u64,
     /// Queueing delays; empty if the queue is in the kernel.
     pub delays: DelaySample,
@@ -123,7 +123,7 @@ pub struct SentTotal {
     pub finished: u64,
     /// Transfers that stopped before all their data was delivered.
     pub aborted: u64,
-    /// Transfers that ended after the last sample, and transfers that were unfinished at the end.
+    /// Transfers that ended after the final sample, and transfers that were unfinished at the end.
     pub transfers: Vec<TransferRow>,
     /// Round-trip times, ns.
     pub rtt: Histogram,

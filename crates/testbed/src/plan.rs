@@ -273,13 +273,13 @@ fn check_link(link: &LinkSpec<Any>, form: Form) -> Result<(), Error> {
         return refuse("the kernel's token buckets are drop-tail; other queues need --form user");
     }
     if !link.changes.is_empty() && form == Form::Kernel {
-        return refuse("the kernel's token bucket keeps its rate; links that change need --form user");
+        return refuse("the kernel's token bucket has a constant rate; links that change need --form user");
     }
     if link.measured && !link.changes.is_empty() {
-        return refuse("routers of the testbed are notified of changes; measured needs the simulator");
+        return refuse("the testbed notifies routers of changes, so measured needs the simulator");
     }
     if link.algorithm.is_some() {
-        return refuse("buffers in the testbed keep their size");
+        return refuse("the testbed cannot size buffers during a run; set a fixed buffer");
     }
     if link.routers.len() > 1 {
         return refuse("the testbed runs one router at a link; flows of several signallings cross this one");

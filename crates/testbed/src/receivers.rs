@@ -49,7 +49,7 @@ struct Arrivals {
     forward: Duration,
     flows: HashMap<u32, Receiver>,
     delivered: Delivered,
-    /// Initial value of `delivered` in each sample.
+    /// Value of `delivered` at the start of each sample: no bytes.
     none_delivered: Delivered,
     total: ReceivedTotal,
 }

@@ -217,7 +217,7 @@ pub struct Listening {
 struct Sink {
     entry: Listening,
     streams: Vec<TcpStream>,
-    /// Payload received since the last sample, bytes.
+    /// Payload received since the previous sample, bytes.
     delivered: u64,
     /// Total payload received, bytes.
     total: u64,

@@ -38,7 +38,8 @@ struct Work {
     queue: Queue,
     sample: LinkSample,
     total: LinkTotal,
-    /// Number of packets that left the queue, for their mean size. Dropped packets are assumed to have this size.
+    /// Number of packets that left the queue, from which their mean size follows. Dropped packets are assumed to have
+    /// this size.
     sent: u64,
 }
 
