@@ -22,14 +22,14 @@ use levelflow_scenario::settings;
 
 /// Idle timeout of connections.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(10);
-/// Initial rate of laws that have this parameter: ten packets in 100 ms, as in other QUIC connections. Routers count a
-/// flow by its packets, and at lower rates full-sized packets would be too rare.
+/// Initial rate of laws that have this parameter: ten packets in 100 ms, as in other QUIC connections. Routers detect a
+/// flow by its packets. At a lower rate, full-sized packets would be too rare for this.
 const DEFAULT_INITIAL_RATE: &str = "initial_rate=1 Mb/s";
 /// Flow-control limit of a connection, in bytes in flight or not yet read: 250 ms at 1 Gb/s.
 const RECEIVE_WINDOW_BYTES: u32 = 32 << 20;
 /// Flow-control limit of a stream, in bytes; a stream carries at most this amount per round trip. A larger limit would
-/// help on long paths. However, noq 1.4 closes a connection if a stream has more than 2048 received packets in its
-/// queue. The cause may be a gap or a slow reader. Faster transfers need several streams.
+/// help on long paths. However, noq 1.4 closes a connection if more than 2048 packets of a stream wait for a missing
+/// packet or for a slow reader. Faster transfers need several streams.
 const STREAM_WINDOW_BYTES: u32 = 2 << 20;
 
 /// Configuration of an endpoint.

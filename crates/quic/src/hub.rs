@@ -1,8 +1,11 @@
 //! Demultiplexes datagrams: removes the shims and passes each shim to its peer.
 //!
-//! Any host can send a shim from any address. An ACK from any address therefore acknowledges the flow whose number it
-//! contains. The peer at the source address acknowledges data. If a peer has moved, the flow number selects the peer.
-//! Each connection adds one row to a table. Datagrams of unknown senders add a bounded number of rows.
+//! An ACK belongs to the peer that sends the flow whose number the ACK contains, whatever its source address. Data
+//! belongs to the peer at its source address. If no peer has this address, data belongs to the peer that has received
+//! the same flow before: the sender may have moved.
+//!
+//! Any host can send shims from any address, so tables are bounded. Each connection adds one row. Datagrams of unknown
+//! senders add a limited number of rows.
 
 use std::collections::HashMap;
 use std::io::IoSliceMut;
@@ -31,7 +34,7 @@ struct Peers {
     known: HashMap<Address, Vec<Weak<Peer>>>,
     /// Number of the latest signalling of each unknown sender.
     strangers: HashMap<Address, u8>,
-    /// Peer of the connection that is being opened.
+    /// Peer of the connection that [`Hub::open`] is opening.
     opening: Option<Arc<Peer>>,
 }
 
@@ -108,7 +111,7 @@ impl Hub {
         if shim.more
             && let Ok((second, header, after)) = Shim::decode(rest)
         {
-            // The second shim is an ACK, or unknown.
+            // A second shim is always an ACK. Other kinds are skipped.
             if second.kind == Kind::Ack {
                 self.acked(&second, header);
             }
@@ -131,8 +134,8 @@ impl Hub {
         strangers.insert(key(stranger), signalling);
     }
 
-    /// Removes the shims of all datagrams in received buffers, and closes the gaps. Datagrams that `metas` cannot
-    /// describe go to `overflow`.
+    /// Removes the shims of all datagrams in received buffers, and closes the gaps. The datagrams of a buffer must then
+    /// have equal lengths, except for a shorter last datagram. Datagrams that do not fit this rule go to `overflow`.
     pub fn strip(
         &self,
         buffers: &mut [IoSliceMut<'_>],

@@ -67,7 +67,7 @@ impl<P> Incoming<P> {
     pub fn hold(&mut self, now: Time, shim: &Shim, header: &[u8], size: Bytes, meta: &RecvMeta) {
         let mut wire = [0; MAX_PREFIX_BYTES];
         let marked = meta.ecn == Some(EcnCodepoint::Ce);
-        // Payload may follow an ACK, so the ACK has no room for a history.
+        // The payload of a datagram may follow the ACK, so the ACK has no history of received packets after its header.
         let mut ack = |receiver: &mut Receiver| {
             receiver.ack(
                 now,

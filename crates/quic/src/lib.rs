@@ -67,8 +67,8 @@ pub use identity::{Fingerprint, Identity, Trust};
 pub use peer::Status;
 pub use selector::Control;
 
-/// Numbers of the signallings that need an ACK per packet. With these signallings, the law counts packets, or the
-/// feedback is a change of the window. With other signallings, the newest ACK contains all information of older ACKs.
+/// Numbers of the signallings that need an ACK per packet, because the law counts packets, or because the feedback is a
+/// change of the window. With other signallings, the newest ACK contains all information of older ACKs.
 static ACK_PER_PACKET: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let routed = explicit_laws();
     let counts = |name| law_params(name, &BTreeMap::new()).is_ok_and(|p| Any::transport(&p).tracks_losses);

@@ -2,8 +2,8 @@
 
 use levelflow_units::{Duration, Rate};
 
-/// Duration of a batch: packets due within this time may leave together. A batch saves system calls and hardly builds a
-/// queue.
+/// Duration of a batch: packets due within this time may leave together. This saves system calls, and the queue that a
+/// batch causes is short.
 const QUANTUM: Duration = Duration::from_us(500);
 /// Limit on the size of a batch, in packets.
 const MAX_TOGETHER: f64 = 10.0;

@@ -22,9 +22,10 @@ pub enum Control {
 /// Minimum observation time before a change of the controller.
 const MIN_OBSERVATION: Duration = Duration::from_secs(1);
 const MIN_ACKS: u32 = 4;
-/// Time of sending data without receiving an ACK of the law. After this time, the path is assumed to block packets of
-/// the law.
+/// Timeout for ACKs of the law while data is sent. After this time, the path is assumed to block packets of the law.
+/// The larger of this time and [`UNHEARD_RTTS`] applies.
 const MIN_ACK_TIMEOUT: Duration = Duration::from_secs(3);
+/// Timeout for ACKs of the law, in round trips; see [`MIN_ACK_TIMEOUT`].
 const UNHEARD_RTTS: u64 = 8;
 /// Loss rate in an observation window that indicates a queue without a router of the law.
 const LOSS_RATIO: f64 = 0.05;
@@ -46,8 +47,8 @@ pub(super) struct ControllerSelector {
     delivered: u64,
     lost: u64,
     lossy: u32,
-    /// Latest series of ACKs that all have router feedback, or all have none. The values are the start of the series,
-    /// the number of ACKs, and true for router feedback.
+    /// Latest run of ACKs that are alike: all have router feedback, or none has. The values are the start of the run,
+    /// its number of ACKs, and true for router feedback.
     alike: Option<(Time, u32, bool)>,
     /// Time of the first packet sent after the latest ACK of the law.
     unheard: Option<Time>,
@@ -88,7 +89,7 @@ impl ControllerSelector {
         match (self.control, routed) {
             (Control::Standard, true) if long || !self.ever_fell => {
                 self.control = Control::Law;
-                // Losses before this time are not due to the law.
+                // Losses before this time happened under the standard controller, so they do not count.
                 (self.window, self.delivered, self.lost, self.lossy) = (now, 0, 0, 0);
             }
             (Control::Law | Control::Both, false) if long => self.fall(),
@@ -220,7 +221,7 @@ mod tests {
         assert_eq!(
             selector.control(),
             Control::Law,
-            "one window of the law's own is no reason"
+            "losses in a single window while the law is active are no reason"
         );
         lose(&mut selector, 9..12, 20);
         assert_eq!(selector.control(), Control::Both);

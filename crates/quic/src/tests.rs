@@ -114,7 +114,7 @@ async fn data_arrives_whole_with_any_law_and_without() {
         assert_eq!(
             connection.control().control,
             Control::Standard,
-            "{law}: must not be under_law"
+            "{law}: the law must not control the rate without a router"
         );
         let status = connection.status().unwrap();
         assert!(status.counters.acks > 5, "{law}: {status:?}");
