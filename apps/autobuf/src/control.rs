@@ -19,9 +19,9 @@ use levelflow_host::limit::Unit;
 const MAX_DEFAULT_BUFFER_PACKETS: u64 = 10_000;
 /// Default upper bound of the buffer, as transmission time of its packets. The smaller of the two bounds applies.
 const MAX_DEFAULT_BUFFER_TIME: Duration = Duration::from_ms(1000);
-/// Upper bound of the limits that all algorithms set, in packets.
+/// Largest limit that an algorithm can set, in packets.
 const MAX_LIMIT_PACKETS: u64 = 1_000_000_000;
-/// Minimum time between two decisions. Shorter intervals would follow noise.
+/// Minimum time between two decisions. In a shorter interval, counters would contain mostly noise.
 const MIN_INTERVAL: Duration = Duration::from_ms(100);
 /// Parameters that have their own option, so that `--set` may not set them.
 const OPTIONS: [(&str, &str); 6] = [
@@ -86,7 +86,7 @@ impl Targets {
         self.check_targets(algorithm)?;
         if targets.iter().all(|(_, given)| !given) {
             return Err(Error::input(
-                "abs: no target; needs --utilisation SHARE, --loss SHARE or --delay TIME, or several of them",
+                "abs: no target; needs at least one of --utilisation SHARE, --loss SHARE and --delay TIME",
             ));
         }
         if let Some((name, option)) = OPTIONS.iter().find(|(name, _)| self.sets.contains_key(*name)) {
@@ -289,7 +289,7 @@ fn check_delay(delay: Option<Duration>, capacity: Rate, frame: u32) -> Result<()
     if delay.as_secs_f64() < packet {
         let packet = Duration::from_secs_f64((packet * 1e6).ceil() * 1e-6).unwrap_or(Duration::MAX);
         return Err(Error::input(format!(
-            "--delay {delay}: a packet of {frame} bytes alone takes {packet} at {capacity} (allowed: that or more)"
+            "--delay {delay}: a packet of {frame} bytes takes longer at {capacity} (allowed: {packet} or more)"
         )));
     }
     Ok(())

@@ -51,7 +51,7 @@ pub struct Daemon {
     targets: Targets,
     /// Saved limits; `None` if the daemon has set no limits.
     undo: Option<SavedState>,
-    /// Start of the run. The type [`Time`](levelflow_units::Time) would overflow after 213 days.
+    /// Start of the run, not as a [`Time`](levelflow_units::Time), which would overflow after 213 days.
     began: Instant,
 }
 
@@ -234,8 +234,8 @@ impl Daemon {
     /// Sets each queue to the limit that its algorithm requests, or to its share of the memory. Notifies the
     /// algorithms. Returns the limits.
     fn grant(&mut self, wanted: &[u32]) -> Result<Vec<u32>, Error> {
-        // Memory must be free before it is granted. Smaller limits are therefore set first, and their queues are read
-        // again.
+        // Memory must be free before another queue gets it. Smaller limits are therefore set first, and their queues
+        // are read again.
         for (index, limit) in self.divide(wanted).into_iter().enumerate() {
             if limit < self.ports[index].limit {
                 self.set(index, limit)?;
@@ -251,8 +251,8 @@ impl Daemon {
             if self.undo.is_some() || limit == port.limit {
                 port.control.grant(limit);
             } else {
-                // This limit was computed but not set. If the algorithm continued, it would repeat the same step in
-                // each interval.
+                // In a dry run, this limit was not set, so the traffic does not react to it. The algorithm starts anew.
+                // Otherwise, it would repeat the same step in each interval.
                 port.control = Control::new(&self.targets, &port.place)?;
             }
         }

@@ -37,7 +37,7 @@ impl Log {
         let wrong = |why: &dyn std::fmt::Display| Error::input(format!("--log {}: {why}", path.display()));
         // This check precedes the opening, because opening a pipe or a device may block or have side effects.
         if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
-            return Err(wrong(&"is no file (allowed: a new file, or a log to replace)"));
+            return Err(wrong(&"not a regular file (allowed: a new file, or a log to replace)"));
         }
         let unused = !path.exists();
         let mut options = File::options();
@@ -45,7 +45,9 @@ impl Log {
         let file = open.map_err(|e| wrong(&e))?;
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Err(rustix::io::Errno::WOULDBLOCK) => {
-                return Err(wrong(&"another run writes it (allowed: a file of its own)"));
+                return Err(wrong(
+                    &"another run writes it (allowed: a file that no other run writes)",
+                ));
             }
             other => other.map_err(|e| wrong(&e))?,
         }
@@ -53,9 +55,7 @@ impl Log {
         let read = (&file).take(LOG_PREFIX.len() as u64).read_to_end(&mut first);
         read.map_err(|e| wrong(&e))?;
         if !first.is_empty() && first != LOG_PREFIX.as_bytes() {
-            return Err(wrong(
-                &"holds something else (allowed: a new file, or a log to replace)",
-            ));
+            return Err(wrong(&"not a log of abs (allowed: a new file, or a log to replace)"));
         }
         Ok(Self {
             path: path.to_owned(),

@@ -10,8 +10,8 @@ use levelflow_host::limit::Limit;
 use levelflow_host::limit::Unit;
 use levelflow_host::qdisc::Queue;
 
-/// Total size, in packets or bytes. The queues' limits may have another unit. In this case, a packet counts as the
-/// bytes of the largest packet.
+/// Total size, in packets or bytes. The limits of queues may have the other unit. In this case, one packet counts as
+/// the size of the largest packet.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Memory(pub Limit);
 
@@ -66,8 +66,7 @@ impl Memory {
         let mut shares: Vec<Share> = ports.iter().map(share).collect();
         divide(self.total(), &mut shares);
         let limit = |(share, port): (&Share, &Sharer<'_>)| {
-            // A rounding error may leave a value just below a whole number, so such a value is rounded up. All other
-            // values are rounded down.
+            // The cast rounds down. The factor keeps a value that a rounding error has made slightly less than whole.
             let whole = (share.limit / self.of(port.place) * (1.0 + 1e-12)) as u32;
             whole.clamp(port.least, port.wanted.max(port.least))
         };
@@ -89,8 +88,9 @@ impl Memory {
         }
     }
 
-    /// Returns the backlog in the unit of the total. If the total is in bytes, a backlog of GSO packets may exceed the
-    /// number of packets times the largest frame. The larger of these two values is returned.
+    /// Returns the backlog in the unit of the total. If the total is in bytes and the limit is in packets, this is the
+    /// number of packets times the largest frame. With GSO packets, the bytes in the queue can exceed this product.
+    /// They are then the result.
     fn held(self, port: &Sharer<'_>) -> f64 {
         let one = self.of(port.place);
         match (self.0, port.place.unit) {

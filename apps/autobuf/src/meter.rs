@@ -178,7 +178,7 @@ mod tests {
             (4000, 8000),
             "4 more packets are queued"
         );
-        assert_eq!(load.dropped.get(), 2000, "as large as those sent");
+        assert_eq!(load.dropped.get(), 2000, "dropped packets are as large as sent packets");
         assert_eq!(load.queue.get(), 2000, "1000 in the first half, 3000 in the second");
         assert_eq!(load.packets, 4);
         let next = meter.close(at(300), queue((9000, 9), 9, (4000, 4))).load;
@@ -202,7 +202,10 @@ mod tests {
         let seen = meter.close(at(100), queue((96_000, 66), 1, (0, 0)));
         assert_eq!(seen.load.dropped.get(), 32_000);
         let seen = meter.close(at(200), queue((96_000, 66), 1, (3000, 2)));
-        assert_eq!(seen.load.packets, 2, "limits in bytes count in largest packets");
+        assert_eq!(
+            seen.load.packets, 2,
+            "if the limit is in bytes, the backlog counts in packets of the largest size"
+        );
         let seen = meter.close(at(300), queue((99_000, 68), 2, (0, 0)));
         assert_eq!(seen.load.dropped.get(), 1500);
     }

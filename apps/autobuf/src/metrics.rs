@@ -33,7 +33,7 @@ const GAUGES: [Row<f64>; 6] = [
     }),
     (
         "levelflow_abs_wanted",
-        "Limit that the algorithm requests; more than the limit where a memory is shared",
+        "Limit that the algorithm requests; can exceed the limit if queues share a memory",
         |l| l.reading.wanted.into(),
     ),
     ("levelflow_abs_utilisation", "Share of the line used", |l| {

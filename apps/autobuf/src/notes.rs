@@ -7,9 +7,9 @@ use levelflow_host::Error;
 use levelflow_host::format::rate;
 use levelflow_host::limit::burst_of;
 
-/// Relative difference between rates that is ignored.
+/// Relative difference up to which two rates count as equal.
 const EQUAL_SHARE: f64 = 1e-6;
-/// Fraction of the line rate that refilling a token bucket may add without a warning.
+/// Fraction of the line rate from which the extra traffic of a refilled token bucket causes a warning.
 const NOTABLE_SHARE: f64 = 0.01;
 
 /// Returns all warnings about a queue of a device. `given` is true if the user has set the line rate.
@@ -73,13 +73,13 @@ fn beside(place: &SizedQueue) -> Option<String> {
         let full = 100.0 * most / carried;
         let (most, framed) = (rate(most), framed(place));
         return Some(format!(
-            "its line carries {most} at most{framed}, not {given}: full, it is used to {full:.2} %"
+            "its line carries at most {most}{framed}, not {given}: a full line counts as used to {full:.2} %"
         ));
     }
     (carried < own * (1.0 - EQUAL_SHARE)).then(|| {
         let framed = framed(place);
         format!(
-            "its line carries {}{framed}, not {given}: use may exceed 100 %",
+            "its line carries {}{framed}, not {given}: utilisation may exceed 100 %",
             rate(own)
         )
     })
@@ -89,13 +89,13 @@ fn borrows(place: &SizedQueue) -> Option<String> {
     let (own, most) = (place.line.rate?, place.line.most?);
     (most.bps() > own.bps()).then(|| {
         let (own, most) = (rate(own.bps()), rate(most.bps()));
-        format!("its class may borrow up to {most}; utilisation counts its own {own} (unless --capacity is given)")
+        format!("its class may borrow up to {most}; utilisation refers to its own {own}, unless --capacity is given")
     })
 }
 
 fn cells(place: &SizedQueue) -> Option<String> {
     place.line.cells.then(|| {
-        "its shaper counts cells (linklayer atm), which are not counted here: a full line is used to less than 100 %".into()
+        "its shaper counts cells (linklayer atm), but abs counts bytes: a full line counts as less than 100 %".into()
     })
 }
 
@@ -109,8 +109,8 @@ fn bucket(place: &SizedQueue, device: &str, every: Duration) -> Option<String> {
     let share = more / place.capacity.bps();
     (share > NOTABLE_SHARE).then(|| {
         format!(
-            "each decision that changes its limit also fills its bucket of {}: up to {} ({:.0} %) more than its rate; a queue \
-             of its own ends that: tc qdisc add dev {device} parent {}1 bfifo limit {}",
+            "each decision that changes its limit also fills its bucket of {}: up to {} ({:.0} %) more than its rate; \
+             to avoid this, attach an inner queue: tc qdisc add dev {device} parent {}1 bfifo limit {}",
             Bytes::new(burst.into()),
             rate(Rate::clamped(more).bps()),
             100.0 * share,
@@ -159,7 +159,11 @@ mod tests {
     fn a_capacity_that_contradicts_the_line_is_reported() {
         let said = |capacity, own, most| beside(&place(capacity, own, most, 0));
         assert_eq!(said(1e7, 1e7, 1e7), None);
-        assert_eq!(said(1.5e7, 1e7, 2e7), None, "some of what it may borrow");
+        assert_eq!(
+            said(1.5e7, 1e7, 2e7),
+            None,
+            "the given capacity is between its own rate and its largest rate"
+        );
         assert!(said(2e7, 1e7, 1e7).unwrap().contains("used to 50.00 %"));
         assert!(said(5e6, 1e7, 1e7).unwrap().contains("exceed 100 %"));
     }

@@ -28,7 +28,7 @@ impl Origin {
     /// Returns the namespace of this thread.
     ///
     /// # Errors
-    /// When the kernel does not report every field. An unknown field must not be mistaken for a different value.
+    /// When the kernel does not report every field. A missing field could otherwise be mistaken for a different value.
     pub fn here() -> io::Result<Self> {
         let socket = UnixDatagram::unbound()?;
         let cookie = match sys::namespace_cookie(socket.as_fd()) {
@@ -99,7 +99,7 @@ fn knows(process: &Path, name: &str) -> io::Result<bool> {
     Ok(fs::read_to_string(process.join("mountinfo"))?.contains(name))
 }
 
-/// Returns false for a process that ends during the search, because such a process has no references.
+/// Returns false for a process that ends during the search, because such a process no longer refers to a namespace.
 fn unless_ended(found: io::Result<bool>) -> io::Result<bool> {
     match found {
         Err(e) if e.kind() == io::ErrorKind::NotFound || e.raw_os_error() == Some(libc::ESRCH) => Ok(false),

@@ -168,7 +168,7 @@ fn unsupported(device: &mut Device, found: &Found) -> Error {
         parent => format!("parent {parent} handle {}:", spare(device)),
     };
     let why = if Unit::of(kind).is_some() {
-        "was made by the kernel itself, and cannot be changed"
+        "was created by the kernel itself, so its limit cannot be changed"
     } else {
         "is none whose limit can be set (allowed: pfifo, bfifo, tbf, leaves of htb)"
     };

@@ -27,8 +27,8 @@ pub struct SavedLimit {
     pub kind: String,
     /// Original options, in the kernel's bytes.
     pub options: Vec<u8>,
-    /// Last limit that was set, and next limit to set. Unless another process changed the queue, it has one of these
-    /// limits.
+    /// Latest limit that was set, and next limit to set. The queue has one of these limits, unless another process has
+    /// changed it.
     pub ours: [u32; 2],
 }
 

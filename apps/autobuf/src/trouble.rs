@@ -15,7 +15,7 @@ pub fn failed(device: &Device, error: &io::Error) -> Error {
             "{name}: its queue is gone; another process removed or replaced it"
         )),
         Some(libc::EPERM) => Error::failed(format!(
-            "{name}: setting the limit of a queue needs CAP_NET_ADMIN; run it as root (--dry-run needs nothing)"
+            "{name}: setting the limit of a queue needs CAP_NET_ADMIN; run it as root (--dry-run needs no privileges)"
         )),
         _ => Error::failed(format!("{name}: its queue: {error}")),
     }

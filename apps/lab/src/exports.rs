@@ -113,8 +113,8 @@ pub extern "C" fn traces() -> u32 {
     })
 }
 
-/// Returns the line number of an error in a scenario file; empty if the error has no line. The input is the error, a
-/// NUL, and the file.
+/// Returns the line number of an error in a scenario file; empty if the error has no line. The input is the text of the
+/// error, a NUL byte, and the text of the file.
 #[unsafe(no_mangle)]
 pub extern "C" fn line() -> u32 {
     with_input(|both| {

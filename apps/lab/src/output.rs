@@ -48,7 +48,8 @@ fn append(out: &mut Vec<u8>, column: &Column) -> &'static str {
     }
 }
 
-/// Converts stays of packets at links to a table. Times are in seconds; NaN means never.
+/// Converts stays to a table. A stay is the time that one packet spends at one link. Times are in seconds; NaN means
+/// never.
 pub fn stays(stays: &[Stay]) -> Table {
     let times = |get: fn(&Stay) -> Time| {
         let seconds = |at: Time| if at == Time::NEVER { f64::NAN } else { at.as_secs_f64() };

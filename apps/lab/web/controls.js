@@ -44,7 +44,7 @@ const FLOW = {
   packet: { label: "packet", kind: "size", low: 100, high: 9000, empty: "1 kB" },
 };
 
-/** Number of parameters of a law that are visible at first. The most important parameters are the first in its table. */
+/** Number of parameters of a law that are visible at first. A law's table lists the most important parameters first. */
 const MAIN_PARAMETERS = 5;
 
 /**
@@ -96,7 +96,7 @@ export class Controls {
   #fields = [];
   /** @type {Field[]} */
   #lessonFields = [];
-  /** Links, flows, laws and selection of the current fields, in JSON. */
+  /** Links, flows, laws, selection and colours for which the current fields were built, in JSON. */
   #shape = "";
   #moreOpen = false;
 

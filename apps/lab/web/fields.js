@@ -12,7 +12,7 @@ import { format, parse } from "./units.js";
  * @typedef {{label: string, key: string, help?: string}} Label
  * @typedef {{low?: number, high?: number, label?: string}} Range range of a slider; without `low`, there is no slider
  * @typedef {{kind?: Kind, empty?: string, whole?: boolean, write?: (value: number) => string,
- *   read?: (text: string) => number}} Form units and form of a quantity; `empty` is the meaning of an empty text
+ *   read?: (text: string) => number}} Form units and form of a quantity; an empty text means `empty`
  * @typedef {{get: () => string | undefined, set: (text: string, dragging: boolean) => void}} Text
  */
 

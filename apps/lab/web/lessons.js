@@ -1,4 +1,4 @@
-/** Six lessons: a prediction, an experiment and a question. A test verifies their statements with the engine. */
+/** Six lessons, each with a prediction, an experiment and a question. A test verifies their statements. */
 
 import { element } from "./dom.js";
 import { flows, outcome } from "./series.js";
@@ -18,7 +18,7 @@ import { format, short } from "./units.js";
  * @property {string} text
  * @property {Scenario} scenario
  * @property {{question: string, options: string[], right: number, why: string}} predict
- * @property {(scenario: Scenario) => void} tried changes the scenario to the predicted one; option `right` then holds
+ * @property {(scenario: Scenario) => void} tried makes the change of the question; option `right` then holds
  * @property {Drag[]} drag
  * @property {(result: Result) => string} measure
  * @property {string} question
@@ -210,7 +210,7 @@ export const LESSONS = [
   {
     id: "maxmin",
     title: "Max-min fairness in networks",
-    text: "x1 crosses three links of 30, 20 and 18 Mb/s; each link has one more flow. Max-min fair: no flow can get more without a loss for a flow of equal or smaller rate.",
+    text: "x1 crosses three links of 30, 20 and 18 Mb/s; each link has one more flow. The rates are max-min fair: no flow can get more unless a flow of equal or smaller rate gets less.",
     scenario: {
       name: "max-min in networks", duration: "20 s", sample: "50 ms",
       link: [["A", "B", "30 Mb/s"], ["B", "C", "20 Mb/s"], ["C", "D", "18 Mb/s"]].map(([from, to, capacity]) => ({

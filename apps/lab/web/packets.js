@@ -9,13 +9,13 @@ import { bufferBytes, crosses } from "./series.js";
  * @import { Result, Scenario, SideName, StayTable } from "./types.js"
  */
 
-/** Limit on the stays of packets in a period. */
+/** Limit on the stays in a period. A stay is the time that one packet spends at one link. */
 const MAX_ROWS = 300_000;
 /** Number of periods that are kept. */
 const MAX_PERIODS = 3;
 /** Outcomes of a stay at a link, as in `apps/lab/src/output.rs`. */
 const FATE = { dropped: 1, lost: 2 };
-/** Length of a full queue, pixels. */
+/** Length of the drawing of a full queue, pixels. */
 const BOX = 46;
 const SMALL_BOX = 16;
 /** Smallest drawn buffer of a queue, bytes. */

@@ -17,7 +17,7 @@ import { statusOf } from "./status.js";
  * @import { Result, Scenario } from "./types.js"
  */
 
-/** Number of versions after which the pieces of an unfinished run are no longer shown. */
+/** Number of changes of the scenario after which the pieces of an unfinished older run are no longer shown. */
 const MAX_VERSIONS_BEHIND = 50;
 
 export class Runs {

@@ -123,7 +123,7 @@ export function arrange(scenario) {
       if (depths.has(from) !== depths.has(to)) setDepths([from, to], depths);
     }
   }
-  const whole = scenario.link.length > MAX_LABELS; // with many links, nodes are only in whole columns
+  const whole = scenario.link.length > MAX_LABELS; // with many links, depths are rounded to have fewer columns
   const columns = [...Map.groupBy(names, (name) => {
     const depth = depths.get(name) ?? 0;
     return whole ? Math.round(depth) : depth;

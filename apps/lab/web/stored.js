@@ -5,7 +5,7 @@
 /** True if the server has a result to show. */
 export const offered = document.querySelector("meta[name=levelflow-server][content~=result]") !== null;
 
-/** Index of the bottleneck of a flow without a bottleneck. */
+/** Value of the column `bottleneck` for a flow without a bottleneck. */
 const NO_LINK = -1;
 /** Limit on the rows of a table. */
 const MAX_ROWS = 500_000;

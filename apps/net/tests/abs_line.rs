@@ -58,7 +58,8 @@ fn used(namespace: &Namespace, at: &[&str]) -> f64 {
     shares[1..].iter().sum::<f64>() / (shares.len() - 1) as f64
 }
 
-/// The kernel is the reference. With 200 extra bytes per packet of 1000 bytes, a full line sends at 83 % of its rate.
+/// The rate at which the kernel sends is the reference. With 200 extra bytes per packet of 1000 bytes, a full line
+/// sends at 83 % of its rate, and its utilisation must still be 100 %.
 #[test]
 fn a_full_line_with_overhead_is_used_to_all_of_it() {
     needs_root!("a_full_line_with_overhead_is_used_to_all_of_it");
@@ -71,7 +72,7 @@ fn a_full_line_with_overhead_is_used_to_all_of_it() {
         let share = used(&namespace(queue), at);
         assert!((share - 1.0).abs() < 0.03, "{queue}: {share}");
     }
-    // For a rate given by the user, the size of a packet is its size in the queue.
+    // A rate given by the user counts packets with their size in the queue, without the 200 extra bytes.
     let share = used(&namespace(tbf), &["--capacity", "1 Mb/s"]);
     assert!((share - 1000.0 / 1200.0).abs() < 0.03, "{share}");
 }

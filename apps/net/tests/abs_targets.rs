@@ -28,7 +28,7 @@ fn judged(first: u32, noise: bool, words: &[&str]) -> [f64; 4] {
     later(&made, ALL - JUDGED)
 }
 
-/// Tests both targets in one function, so that the runs are concurrent.
+/// Tests both targets in one function, so that their runs are concurrent.
 #[test]
 fn targets_of_loss_and_delay_are_met_from_ten_times_too_small_and_too_large() {
     needs_full!("targets_of_loss_and_delay_are_met_from_ten_times_too_small_and_too_large");
@@ -46,8 +46,8 @@ fn targets_of_loss_and_delay_are_met_from_ten_times_too_small_and_too_large() {
     .map(|run| run.join().unwrap());
     eprintln!("used, lost, packets, wait: loss {lossy:?}, left alone {lossy_left:?}");
     eprintln!("used, lost, packets, wait: delay {slow:?}, left alone {slow_left:?}");
-    // About 400 packets should be lost in 24 s. Losses are clustered, so a random error of 10 % is possible. The buffer
-    // depends on the accumulated error in loss, so its final size is the sharper test.
+    // About 400 packets should be lost in 24 s. Losses are clustered, so a random error of 10 % is possible. The final
+    // size of the buffer is the more exact test, because it depends on the sum of all errors in loss.
     assert!((lossy[1] / 0.02 - 1.0).abs() < 0.1, "lost: {lossy:?}");
     assert!(lossy[2] > 20.0, "it has grown: {lossy:?}");
     assert!(lossy_left[1] > 0.03, "without abs, more is lost: {lossy_left:?}");

@@ -72,8 +72,8 @@ fn a_slow_line_is_fixed_as_pasted() {
     needs_full!("a_slow_line_is_fixed_as_pasted");
     needs_root!("a_slow_line_is_fixed_as_pasted");
     let (printed, all) = paste("fix-a-slow-line.md");
-    // The report has this line before and after the change: "your buffers add 304 ms when you upload and 60 ms when you
-    // download".
+    // The output has a line such as "your buffers add 304 ms when you upload and 60 ms when you download" before the
+    // change, and another after it.
     let added: Vec<f64> = printed
         .lines()
         .filter_map(|line| {

@@ -30,8 +30,8 @@ fn receive(socket: &UdpSocket, room: &mut [u8]) -> Option<(u8, usize, SocketAddr
     Some((field.unwrap() & 3, message.bytes, from))
 }
 
-/// Queue that forwards packets and, if requested, marks them. It forwards replies every 10 ms. It runs until it is
-/// dropped.
+/// Queue that forwards packets to `recv` and, if requested, marks them. It forwards ACKs in batches, every 10 ms. It
+/// runs until it is dropped.
 struct Queue {
     at: String,
     /// Number of ECN-capable packets, and number of other packets.

@@ -85,7 +85,7 @@ fn jetmax_on_a_real_path_shares_fairly_and_drops_nothing() {
     needs_root!("jetmax_on_a_real_path_shares_fairly_and_drops_nothing");
     let _alone = ALONE.lock();
     let dir = tempfile::tempdir().unwrap();
-    // Spare capacity drains the queue that a stall of the machine causes.
+    // A stall of the machine causes a queue. With gamma = 0.9, the spare capacity drains it.
     let spare = ["--set", "law.jetmax.gamma=0.9", "--json"];
     let output = testbed(dir.path(), &spare).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
@@ -258,7 +258,7 @@ fn each_law_has_a_row_and_a_result_of_its_own() {
     needs_root!("each_law_has_a_row_and_a_result_of_its_own");
     let _alone = ALONE.lock();
     let dir = tempfile::tempdir().unwrap();
-    // Spare capacity drains the queue that a stall of the machine causes.
+    // A stall of the machine causes a queue. With gamma = 0.9, the spare capacity drains it.
     let changes = ["duration=4 s", "law.jetmax.gamma=0.9"].map(|change| ["--set", change]);
     let more = [&["--each-law", "jetmax,cubic", "--json"][..], &changes.concat()].concat();
     let output = testbed(dir.path(), &more).output().unwrap();

@@ -64,7 +64,7 @@ pub fn compare(runs: &[(String, Chosen, Plan)], scale: f64, out: &Path, json: bo
     Ok(())
 }
 
-/// Returns the command that compares the first two runs in detail.
+/// Returns the command that compares two runs, or plots more than two.
 fn beside(runs: &[(String, Chosen, Plan)], out: &Path) -> String {
     let paths: Vec<String> = runs
         .iter()
