@@ -1,4 +1,4 @@
-# Every target sets up what it needs: a Python >= 3.11 and a Rust toolchain are enough to start.
+# Every target installs what it needs. Only Python >= 3.11 and a Rust toolchain must already exist.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -12,12 +12,12 @@ INSTALL = $(BIN)/python -c 'import subprocess, sys, tomllib; config = tomllib.lo
 DEVELOP := env -u CONDA_PREFIX VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --quiet
 QUICK := --profile quick --features extension-module
 RUNNER = target."cfg(unix)".runner = ["$(CURDIR)/tools/rust_test", "$(1)"]
-# With `rustup component add llvm-tools`, a wheel's engine is compiled twice, the second time with a profile of its own runs
-# (tools/train.py).
+# Profile-guided optimisation of a wheel's engine. It compiles the engine twice, and needs `rustup component add
+# llvm-tools`. tools/train.py contains the runs that are profiled.
 PROFILED = $(if $(wildcard $(shell rustc --print sysroot)/lib/rustlib/*/bin/llvm-profdata),--pgo)
 RUST := $(shell find crates apps -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock
 
-# Tests that take minutes, and more examples of properties.
+# With FULL=1, tests that take minutes run, and property tests use more examples.
 FULL ?=
 ifeq ($(FULL),)
 export PROPTEST_CASES ?= 32
@@ -54,27 +54,27 @@ lab: apps/lab/page/engine.wasm ## build the page of `levelflow lab`; needs npm
 apps/lab/page/engine.wasm: $(RUST) $(wildcard apps/lab/web/* apps/lab/web/presets/*) apps/lab/build apps/lab/package-lock.json
 	apps/lab/build
 
-test: ## set up, run every test; with FULL=1 those that take minutes, too
+test: ## set up, and run every test; FULL=1 includes those that take minutes
 	@$(MAKE) --no-print-directory --jobs=2 built
 	@$(MAKE) --no-print-directory --jobs=3 virtual real_first
 	@$(MAKE) --no-print-directory real_again
 
-# What tests need. Its parts have build folders of their own, so one compiles while another links.
+# Everything that tests need. The parts have separate build folders, so they are built in parallel.
 built: $(VENV)/dev programs page
 programs:
 	cargo test --workspace --no-run
 page:
-	@$(MAKE) --no-print-directory lab || echo "tests of the lab are skipped, or fail where they must not be"
+	@$(MAKE) --no-print-directory lab || echo "the lab is not built: its tests are skipped, or fail if LEVELFLOW_REQUIRE contains node"
 
-# Tests in virtual time, on every core.
+# Tests in virtual time, in parallel on all cores.
 virtual: virtual_rust virtual_python
 virtual_rust:
 	cargo test --workspace --config '$(call RUNNER,virtual)'
 virtual_python: $(VENV)/dev
 	$(PYTEST) -m "not real_time" -n auto --dist worksteal
 
-# Tests on real kernels and clocks, one at a time, before other work of the machine.
-# A test that fails on a busy machine is repeated at the end, when nothing else here is running.
+# Tests on real kernels and clocks, one at a time, with priority over other processes.
+# A test that fails on a busy machine is repeated at the end, when no other tests are running.
 real: $(VENV)/dev
 	@$(MAKE) --no-print-directory real_first
 	@$(MAKE) --no-print-directory real_again
@@ -85,7 +85,7 @@ real_first: $(VENV)/dev
 real_again:
 	@$(BIN)/python tools/real_time.py again
 
-check: $(VENV)/dev ## format, lint, types, words
+check: $(VENV)/dev ## check format, lints, types and words
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --all-features -- -D warnings
 	$(BIN)/ruff format --check python tools experiments tests papers docs/*/draw.py
@@ -94,20 +94,20 @@ check: $(VENV)/dev ## format, lint, types, words
 	apps/lab/check
 	$(BIN)/python tools/check_words.py
 
-sanitize: ## data races between the threads of a run, a quarter of an hour; needs rustup component add rust-src
+sanitize: ## detect data races between the threads of a run; takes 15 minutes, needs rustup component add rust-src
 	RUSTC_BOOTSTRAP=1 RUSTFLAGS=-Zsanitizer=thread CARGO_TARGET_DIR=$(CARGO_TARGET_DIR)/sanitize \
 		cargo test -Zbuild-std --target "$$(rustc --print host-tuple)" -p levelflow-sim --test engine threads::
 
-bench: fast ## CPU time per packet-hop, and that of ns-2 where it is installed
+bench: fast ## measure the CPU time per packet-hop, also of ns-2 if it is installed
 	@$(BIN)/python -m tools.bench
 
-bench-peers: fast ## the same work in ns-2, ns-3 and other simulators, interleaved; PEERS="--ns3 PYTHON --peer NAME=PROGRAM"
+bench-peers: fast ## run the same work in ns-2, ns-3 and other simulators, in turn; PEERS="--ns3 PYTHON --peer NAME=PROGRAM"
 	@$(BIN)/python -m experiments.bench_peers $(PEERS)
 
-tables: $(VENV)/installed ## tables of adaptive buffers in full, which fail if abs_log misses a target: ten minutes
+tables: $(VENV)/installed ## compute all tables of adaptive buffers, and fail if abs_log misses a target; takes ten minutes
 	@$(BIN)/python -m experiments.buffer_tables --full
 
-gen: $(VENV)/dev ## write docs/reference, the tables of docs/laws and types of keys from the program; run notebooks
+gen: $(VENV)/dev ## generate docs/reference, the tables of docs/laws and the types of keys; run notebooks
 	@$(BIN)/python -m tools.reference
 	@$(BIN)/python -m tools.notebooks
 
@@ -120,7 +120,7 @@ wheel: $(VENV)/installed lab ## build the wheel with the licences of what it hol
 	$(BIN)/python tools/licences.py
 	$(BIN)/maturin build --release $(PROFILED)
 
-deny: ## licences, sources and known faults of the crates; needs cargo-deny
+deny: ## check licences, sources and known vulnerabilities of the crates; needs cargo-deny
 	cargo deny check
 
 $(VENV)/created:
@@ -131,7 +131,7 @@ $(VENV)/created:
 	$(call INSTALL,config["build-system"]["requires"])
 	@touch $@
 
-# The engine compiles while packages are downloaded.
+# The engine is compiled while packages are downloaded.
 $(VENV)/installed: $(VENV)/created pyproject.toml $(RUST)
 	@$(MAKE) --no-print-directory --jobs=2 quick packages
 	@$(DEVELOP) $(QUICK)

@@ -1,5 +1,5 @@
-// Replacements for the kernel functions that net/sched/sch_cake.c of Linux uses. They do only what a process without
-// sockets needs.
+// Replacements for the kernel functions that net/sched/sch_cake.c of Linux uses. They do only what the simulation in
+// cake_linux.c needs.
 //
 // The driver sets the time and the random seed. A packet consists of its headers. Netlink, filters, NAT, GSO and the
 // ACK filter are stubs. The discipline never calls these stubs, or they return an empty result.
@@ -39,7 +39,7 @@ typedef u64 netdev_features_t;
 
 // Language.
 #undef htons
-#define htons(x) __builtin_bswap16(x)  // a constant expression; both sides of the comparisons are little-endian
+#define htons(x) __builtin_bswap16(x)  // a constant expression; protocol numbers are only compared with each other
 #define __init
 #define __exit
 #define __rcu

@@ -6,9 +6,9 @@
 // cbr has a rate. Senders follow RFCs 5681, 6582 and 9438. They declare a packet lost at the third ACK of later
 // packets, and do not retransmit it.
 //
-// The program prints, for each flow, the packets that left, were dropped and were marked after FROM_S. Then it prints
-// one line for each flow and each 10 ms with ACKs. The line contains the flow and, for its ACKs, the mean delay minus
-// the round trip, ns.
+// The program first prints a line per flow: the numbers of packets that left, were dropped and were marked after
+// FROM_S. Then it prints a line for each flow and each period of 10 ms in which the flow received ACKs. This line
+// contains the flow, and the mean over these ACKs of the round-trip time minus ROUND_TRIP_MS, ns.
 
 #include <math.h>
 
@@ -229,7 +229,7 @@ static void read_flow(const char *word)
     const int read = sscanf(word, "%15[a-z],%u,%u,%lf,%lf,%u,%u,%lf", flow->law, &flow->source, &flow->destination,
                             &round_trip, &start, &flow->size, &flow->capable, &rate);
     if (read != 8 || flow->size == 0) {
-        fprintf(stderr, "%s is no flow\n", word);
+        fprintf(stderr, "%s: not a flow\n", word);
         exit(2);
     }
     flow->round_trip = round_trip * NSEC_PER_MSEC;

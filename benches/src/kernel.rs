@@ -103,7 +103,7 @@ impl Path {
         self.send(packet.clone(), packets / 10, together)?; // fills caches and resolves the addresses of neighbours
         let mut sample = self.send(packet.clone(), packets, together)?;
         if program.is_some() {
-            // A separate run measures the program, because the kernel's clock adds overhead to the program.
+            // A separate run measures the program, because the kernel's time statistics slow each call of the program.
             let _stats = enable_stats(Stats::RunTime).map_err(|e| Error::failed(format!("kernel: {e}")))?;
             self.send(packet, packets, together)?;
             sample.program_ns = self

@@ -19,7 +19,7 @@ Parts, each compared with the same work without Levelflow:
   buffer     packets forwarded through a pfifo and a tbf with a fixed limit, and with a limit
              that `levelflow-net abs` sets ten times a second (root)
   relay      datagrams through the relay, with and without headers of a law
-  intervals  the law's share of the end of an interval
+  intervals  the law's computation at the end of a control interval
 
 A ratio divides a case by the first case of its part; it is the median over rounds.
 docs/guides/what-it-costs.md explains the other columns.";

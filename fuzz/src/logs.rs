@@ -98,7 +98,7 @@ const FLOATS: &[f32] = &[
 ];
 const KINDS: &[Kind] = &[Kind::Data, Kind::Syn, Kind::Fin, Kind::Ack];
 
-/// Sender, router and receiver of a law. They receive any input that the log decoder accepts.
+/// Sender, router and receiver of a law, for inputs in any order that the log decoder accepts.
 struct Desk {
     signalling: &'static SignallingInfo,
     params: AnyParams,
