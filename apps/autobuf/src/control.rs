@@ -247,7 +247,7 @@ impl Control {
         self.least
     }
 
-    /// Returns the utilisation of the line. The capacity of a class includes the capacity that it borrows.
+    /// Returns the utilisation, relative to the capacity of the line. It may exceed 1 while a class borrows capacity.
     #[must_use]
     pub fn utilisation(&self, load: &Load) -> f64 {
         load.utilisation(&self.port)

@@ -51,7 +51,7 @@ pub struct Daemon {
     targets: Targets,
     /// Saved limits; `None` if the daemon has set no limits.
     undo: Option<SavedState>,
-    /// Start of the run, not as a [`Time`](levelflow_units::Time), which would overflow after 213 days.
+    /// Start of the run. It is an `Instant`, because a [`Time`](levelflow_units::Time) overflows after 213 days.
     began: Instant,
 }
 

@@ -2,7 +2,7 @@
 //! kernel.
 //!
 //! - [`queue`] finds the queue, and [`line`] finds the line behind the queue.
-//! - [`meter`] converts counters into loads, [`control`] decides on limits, and [`memory`] divides the memory of
+//! - [`meter`] converts counters into loads, and [`control`] decides on limits. [`memory`] divides the memory of
 //!   several queues. These three modules use neither clock nor socket.
 //! - [`restore`] saves the original limits. [`origin`] detects whether their device still exists.
 //! - [`daemon`] runs these modules in real time. [`log`] records decisions. [`notes`] warns if queue, line and targets

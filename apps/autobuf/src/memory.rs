@@ -88,9 +88,9 @@ impl Memory {
         }
     }
 
-    /// Returns the backlog in the unit of the total. If the total is in bytes and the limit is in packets, this is the
-    /// number of packets times the largest frame. With GSO packets, the bytes in the queue can exceed this product.
-    /// They are then the result.
+    /// Returns the backlog in the unit of the total. If the total is in bytes and the limit is in packets, the
+    /// queue holds its number of packets times the largest frame. With GSO packets, the bytes in the queue can exceed
+    /// this product. They are then the result.
     fn held(self, port: &Sharer<'_>) -> f64 {
         let one = self.of(port.place);
         match (self.0, port.place.unit) {

@@ -99,7 +99,7 @@ fn cells(place: &SizedQueue) -> Option<String> {
     })
 }
 
-/// Returns a warning if the queue is a token bucket filter. Each change of its limit also fills its bucket.
+/// Returns a warning about a token bucket filter, because each change of its limit also fills its bucket.
 fn bucket(place: &SizedQueue, device: &str, every: Duration) -> Option<String> {
     if place.kind != "tbf" {
         return None;

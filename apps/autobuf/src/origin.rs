@@ -1,4 +1,4 @@
-//! Origin of an undo file. A file may outlive its namespace, and the name of a namespace may be reused.
+//! Origin of an undo file. A file may outlive its namespace, and a later namespace may get the same number.
 
 use std::fs;
 use std::io;
@@ -64,8 +64,8 @@ impl Origin {
     }
 }
 
-/// Returns true if the network namespace still exists: a thread is in it, a process has it open, or it has a name in
-/// the file system.
+/// Returns true if the network namespace still exists. A thread, an open file or a name in the file system keeps it
+/// alive.
 ///
 /// # Errors
 /// When some processes are not visible.

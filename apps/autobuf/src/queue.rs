@@ -27,7 +27,7 @@ pub struct SizedQueue {
     pub kind: String,
     /// Unit of the queue's limit.
     pub unit: Unit,
-    /// Largest packet, in bytes. A limit in bytes counts packets of this size.
+    /// Size of the largest packet, bytes. It converts limits between bytes and packets.
     pub frame: u32,
     /// Rate of the line behind the queue.
     pub capacity: Rate,
@@ -170,7 +170,7 @@ fn unsupported(device: &mut Device, found: &Found) -> Error {
     let why = if Unit::of(kind).is_some() {
         "was created by the kernel itself, so its limit cannot be changed"
     } else {
-        "is none whose limit can be set (allowed: pfifo, bfifo, tbf, leaves of htb)"
+        "has no limit that can be set (allowed: pfifo, bfifo, tbf, leaves of htb)"
     };
     Error::input(format!(
         "--dev {name}: its queue, {kind}, {why}; set one: tc qdisc replace dev {name} {at} pfifo limit 1000"

@@ -11,7 +11,7 @@ pub const MAX_MEMORY: Bytes = Bytes::new(256_000_000);
 /// Limit on the rows of all tables together.
 pub const MAX_ROWS: u64 = 1_000_000;
 
-/// Largest integer such that JavaScript represents it and all smaller integers exactly.
+/// Largest integer such that JavaScript represents it and all smaller positive integers exactly.
 pub const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 
 /// Limit on events, about five seconds of computing. A run that reaches the limit ends early.

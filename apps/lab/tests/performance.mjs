@@ -6,7 +6,7 @@ const WARM = 6;
 const OPENED = 5;
 const median = (numbers) => numbers.toSorted((a, b) => a - b)[Math.floor(numbers.length / 2)];
 
-/** Returns the times from opening the page in a new browser to the first lines and to the complete run, ms. */
+/** Opens the page in a new browser. Returns the times until it draws the first lines and the complete run, ms. */
 async function firstPicture() {
   const browser = await launch();
   const page = await browser.newPage();
@@ -27,7 +27,7 @@ async function firstPicture() {
   return at.join(" and ");
 }
 
-/** Returns the median times from a movement of the capacity slider to the complete run and to the first lines, ms. */
+/** Moves the capacity slider. Returns the median times until the complete run and the first lines are drawn, ms. */
 async function redraw(page, name) {
   await network(page, name);
   const slider = page.getByRole("slider", { name: "capacity, slider" });

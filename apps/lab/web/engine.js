@@ -132,8 +132,8 @@ export class Engine {
   }
 
   /**
-   * Advances to a time, but by at most `events` events. Returns "there" if the run has reached this time or its end,
-   * "cut" if it has reached the limit of events of a run, and otherwise "more".
+   * Advances to a time, but by at most `events` events. Returns "there" if the run has reached this time or its end.
+   * Returns "cut" if it has reached the limit of events of a run, and otherwise "more".
    *
    * @param {number} until s
    * @param {number} events

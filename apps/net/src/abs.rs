@@ -100,13 +100,13 @@ struct AbsRun {
     #[arg(long, value_name = "SIZE")]
     max: Option<Limit>,
     /// Memory shared by all queues of --qdisc, such as "500 kB" or "300 packets". The sum of their limits never exceeds
-    /// it, and excess demand is divided max-min fairly by capacity. A limit in packets counts an unsegmented
-    /// super-packet (GSO, GRO) as one packet, however large. If only the total is in packets, each packet counts with
-    /// the maximum size.
+    /// it. If demand exceeds it, memory is divided max-min fairly, with the capacities as weights. A limit in packets
+    /// counts an unsegmented super-packet (GSO, GRO) as one packet, however large. If the memory is in packets and the
+    /// limits are in bytes, a packet counts as one of maximum size.
     #[arg(long, value_name = "SIZE")]
     memory: Option<Limit>,
-    /// Rate of the line, in bytes as the queue counts them [default: rate of the tbf or htb class with its overhead per
-    /// packet, or of the hardware with the 24 bytes that Ethernet adds to a packet].
+    /// Rate of the line, counting bytes as the queue does [default: rate of the tbf, the htb class or the hardware; it
+    /// also counts the overhead per packet of tbf or htb, or the 24 bytes that Ethernet adds to a packet].
     #[arg(long, value_name = "RATE")]
     capacity: Option<Rate>,
     /// Prints the limits that `abs` would set, without setting them. Needs no privileges.
@@ -272,7 +272,7 @@ impl AbsRun {
             }
         }
         if let Some(total) = self.memory {
-            print_line(&format!("{name}: all limits together: {total} at most"));
+            print_line(&format!("{name}: the sum of all limits is at most {total}"));
         }
         print_line(&head(daemon.ports().len() > 1));
     }

@@ -38,7 +38,7 @@ pub struct Probe {
     #[arg(long, value_name = "ADDRESS")]
     serve: Option<String>,
     /// Limit on the time of load in each direction. A far end serves each client for at most one minute plus four times
-    /// this.
+    /// this limit.
     #[arg(long, value_name = "TIME", default_value = "12 s")]
     time: Duration,
     /// Limit on the rate of load, on the wire.

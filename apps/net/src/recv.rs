@@ -222,7 +222,7 @@ fn summary(total: &Total) -> String {
         text += &format!("one way: {min} to {max}, median {p50}, p99 {p99}, p99.9 {p999}\n");
     }
     if total.garbage > 0 {
-        text += &format!("{} datagrams were garbage\n", total.garbage);
+        text += &format!("{} datagrams belonged to no flow\n", total.garbage);
     }
     text
 }

@@ -23,10 +23,11 @@ const EXAMPLES: &str = "Examples:
   levelflow-net send server:9001 --law cbr --set \"rate=5 Mb/s\" --time \"1 min\" --samples cbr.jsonl
   levelflow-net send server:9001 --law rcp --arrivals \"20 /s\" --bytes \"100 kB\" --time \"30 s\"
 
-A sender without ACKs for a second doubles the gaps between its packets with each further second, up
-to a gap of one second. A law without ACKs (cbr, without acks=true) sends at its rate, but at most
---max-rate, until --time or --bytes is reached, even if no packet arrives. Without a router of
-its law on the path, a flow keeps the law's initial rate, and `send` reports it.";
+If no ACK arrives for a second, a sender doubles the gaps between its packets. It doubles them again
+after each further second, up to a gap of one second. A law without ACKs (cbr, without acks=true)
+sends at its rate, but at most --max-rate, until --time or --bytes is reached, even if no packet
+arrives. Without a router of its law on the path, a flow keeps the law's initial rate, and `send`
+reports it.";
 
 /// Options of `send`.
 #[derive(Debug, Args)]

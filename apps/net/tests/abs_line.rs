@@ -59,7 +59,7 @@ fn used(namespace: &Namespace, at: &[&str]) -> f64 {
 }
 
 /// The rate at which the kernel sends is the reference. With 200 extra bytes per packet of 1000 bytes, a full line
-/// sends at 83 % of its rate, and its utilisation must still be 100 %.
+/// sends at 83 % of its rate. Its utilisation must still be 100 %.
 #[test]
 fn a_full_line_with_overhead_is_used_to_all_of_it() {
     needs_root!("a_full_line_with_overhead_is_used_to_all_of_it");

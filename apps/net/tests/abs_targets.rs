@@ -8,7 +8,7 @@ use std::thread;
 
 use levelflow_net_testing::traffic::{Path4, later, until};
 
-/// Number of decisions in a run (one per 0.2 s), and number of final decisions from which the means are computed.
+/// Number of decisions in a run, one per 0.2 s. Means are computed from the last `JUDGED` decisions.
 const ALL: usize = 190;
 const JUDGED: usize = 120;
 
@@ -46,8 +46,8 @@ fn targets_of_loss_and_delay_are_met_from_ten_times_too_small_and_too_large() {
     .map(|run| run.join().unwrap());
     eprintln!("used, lost, packets, wait: loss {lossy:?}, left alone {lossy_left:?}");
     eprintln!("used, lost, packets, wait: delay {slow:?}, left alone {slow_left:?}");
-    // About 400 packets should be lost in 24 s. Losses are clustered, so a random error of 10 % is possible. The final
-    // size of the buffer is the more exact test, because it depends on the sum of all errors in loss.
+    // About 400 packets should be lost in 24 s. Losses are clustered, so a random error of 10 % is possible. The size
+    // of the buffer depends on the sum of all errors in loss, so it is the more exact test.
     assert!((lossy[1] / 0.02 - 1.0).abs() < 0.1, "lost: {lossy:?}");
     assert!(lossy[2] > 20.0, "it has grown: {lossy:?}");
     assert!(lossy_left[1] > 0.03, "without abs, more is lost: {lossy_left:?}");

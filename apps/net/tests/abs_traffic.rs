@@ -53,7 +53,7 @@ fn several_times_too_small_it_grows_to_its_target_and_follows_the_load() {
     let left = thread::spawn(|| later(&traffic(Queue::Left, 2, true, 140, |_, _, _| {}), 40));
     let mut with_bbr = [0.0; 4];
     let made = traffic(Queue::Sized, 2, true, 140, |path, stop, log| {
-        // Four additional BBR flows keep the queue full in any buffer, so a smaller buffer meets the target.
+        // Four additional BBR flows. They fill a buffer of any size, so a smaller buffer meets the target.
         (0..4).for_each(|_| path.flow("bbr", stop));
         with_bbr = later(&until(log, 170), 155);
     });

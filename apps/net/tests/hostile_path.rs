@@ -1,5 +1,5 @@
-//! Tests on real sockets with routers that are killed, devices that go down, links that change, and senders that ignore
-//! feedback. Tests that need root are skipped without it.
+//! Tests on real sockets with failures of the path: killed routers, devices that go down, changes of links, and senders
+//! that ignore feedback. Tests that need root are skipped without it.
 
 use levelflow_net_testing::link::Running;
 use levelflow_net_testing::needs_kernel;

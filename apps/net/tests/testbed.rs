@@ -116,7 +116,7 @@ fn jetmax_on_a_real_path_shares_fairly_and_drops_nothing() {
     assert_eq!(manifest["network"]["form"], "user");
 }
 
-/// Each law with routers runs on a separate path. Without its router, a flow would keep its initial rate, which is at
+/// Each law with routers runs on a separate path. Without its router, a flow would keep its initial rate. This is at
 /// most a third of its rate with a router.
 #[test]
 fn flows_of_every_law_of_routers_get_what_they_get_in_the_simulator() {

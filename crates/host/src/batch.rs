@@ -16,8 +16,8 @@ const MAX_DATAGRAM_BYTES: usize = 1 << 16;
 /// ECN field of a marked packet: both bits set (RFC 3168).
 const ECN_CE: u8 = 0b11;
 
-/// Buffers for one batch. All sockets that receive into one instance must have the same address family, because a
-/// received address also shortens the room for the address in the next call.
+/// Buffers for one batch. All sockets that receive into one instance must have the same address family. The reason is
+/// that the length of a received address limits the space for the address in the next call.
 pub struct Batch {
     incoming: MultiHeaders<SockaddrStorage>,
     outgoing: MultiHeaders<SockaddrStorage>,

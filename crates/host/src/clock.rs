@@ -8,7 +8,8 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::Error;
 
-/// Time before a deadline at which a wait stops sleeping and polls the clock, because sleeps end 10 to 60 us late.
+/// Time before a deadline at which a wait stops sleeping and polls the clock. The reason is that sleeps end 10 to 60 us
+/// late.
 const SPIN_BELOW: Span = Span::from_micros(60);
 /// Time before a deadline at which a wait for descriptors polls the clock. It is shorter than [`SPIN_BELOW`], because
 /// descriptors are not checked while the clock is polled.

@@ -94,7 +94,7 @@ fn check_owner(directory: &Path) -> Result<(), Error> {
         return Ok(());
     }
     Err(Error::failed(format!(
-        "{}: must be a directory that only you can write to; remove it, or set XDG_RUNTIME_DIR",
+        "{}: must be a directory that only you can write; remove it, or set XDG_RUNTIME_DIR",
         directory.display()
     )))
 }
@@ -320,7 +320,7 @@ mod tests {
                 .unwrap_err()
                 .to_string();
             assert_eq!(pid_file, running(directory, ROUTER).unwrap_err().to_string());
-            pid_file.contains("a directory that only you can write to")
+            pid_file.contains("a directory that only you can write")
         };
         let (open, link) = (base.path().join("open"), base.path().join("link"));
         fs::create_dir(&open).unwrap();

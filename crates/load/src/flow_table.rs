@@ -183,7 +183,7 @@ impl Arriving {
             self.counts.packets += 1;
             self.counts.bytes += size;
         }
-        /// Limit on plausible delays, ns. A larger difference shows that the clocks differ.
+        /// Limit on plausible delays, ns. A larger or a negative difference shows that the clocks differ.
         const MAX_CLOCK_DIFFERENCE_NS: i64 = 60_000_000_000;
         let difference = stamp.wrapping_sub(shim.time).cast_signed();
         self.nearest = self.nearest.min(difference);

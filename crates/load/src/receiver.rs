@@ -184,8 +184,8 @@ impl ReceiveRun {
             acks.clear();
             let taken = batch.receive(socket, |wire, Origin { from, marked }| {
                 let Some(from) = from else { return };
-                // The clock must be read after the arrival, because another program may have sent the packet after this
-                // iteration began.
+                // The clock must be read after the packet has arrived. A reading from the start of this iteration could
+                // be earlier than the packet's send time.
                 let (now, stamp) = (self.clock.now(), stamp());
                 if let Some((ack, length)) = self.packet(now, stamp, wire, from, marked) {
                     acks.push((ack, length, from));

@@ -30,8 +30,8 @@ use std::fmt::Display;
 /// `ethtool`.
 ///
 /// # Panics
-/// If the environment variable `LEVELFLOW_REQUIRE` contains `lacks`. A test may not be skipped because of a requirement
-/// in this variable, which is a list of names separated by commas.
+/// If the environment variable `LEVELFLOW_REQUIRE`, a list of names separated by commas, contains `lacks`. No test may
+/// be skipped because of a requirement in this list.
 pub fn skip(test: &str, lacks: &str, why: impl Display) {
     let required = std::env::var("LEVELFLOW_REQUIRE").unwrap_or_default();
     assert!(

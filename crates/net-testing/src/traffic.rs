@@ -138,8 +138,8 @@ fn decisions(log: &Path) -> Vec<Value> {
     whole.collect()
 }
 
-/// Returns four means over the decisions from index `from` to the last: utilisation, loss rate, limit in packets, and
-/// queueing delay in s.
+/// Returns four means over the decisions from index `from` on: utilisation, loss rate, limit in packets, and queueing
+/// delay in s.
 #[must_use]
 pub fn later(decisions: &[Value], from: usize) -> [f64; 4] {
     let sum = |name: &str| decisions[from..].iter().map(|d| d[name].as_f64().unwrap()).sum::<f64>();

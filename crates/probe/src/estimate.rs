@@ -156,8 +156,8 @@ impl Loaded {
             Queue::Aqm | Queue::Policer => peak,
         };
         // `wait * capacity` is smaller than the buffer, for two reasons. Delays are measured relative to the delay of a
-        // small packet, so one small packet is missing. A buffer is full if less than one load packet fits into it, so
-        // half a load packet is missing on average.
+        // small packet, so one small packet is missing. A full buffer has room for less than one load packet, so half
+        // a load packet is missing on average.
         let room = (wait * capacity / 8.0 + small as f64 + load as f64 / 2.0).round() as u64;
         Self {
             capacity,

@@ -1,7 +1,7 @@
 //! Messages between probe and reflector: an 8-byte header, then 64-bit numbers in big-endian order.
 
-/// Length of every message except load, bytes. Requests and replies have equal length, so that an attacker with a
-/// forged source address cannot use a reflector to amplify traffic.
+/// Length of every message except load, bytes. Requests and replies have equal length. A reflector therefore never
+/// amplifies the traffic of an attacker with a forged source address.
 pub const CONTROL_BYTES: usize = 96;
 /// Length of the longest message, bytes.
 pub const MAX_MESSAGE_BYTES: usize = 1400;

@@ -288,13 +288,13 @@ fn forged_answers_change_nothing() {
             pings: 0,
             load,
         };
-        // A datagram with the correct secret is rejected, too, if it reports packets that were never sent.
         let mut forged = vec![
             guess(pong(count, 0, load)),
             guess(Message::Busy { id: count }),
             (*lane, broken),
             (*lane, other),
         ];
+        // A datagram with the correct secret is rejected, too, if it reports packets that were never sent.
         if let Some(Message::Pong { id, .. }) = Message::decode(wire) {
             forged.push(guess(pong(id, u64::MAX, Arrived::default())));
             forged.push(guess(pong(id, 0, load)));

@@ -28,8 +28,8 @@ const DEFAULT_INITIAL_RATE: &str = "initial_rate=1 Mb/s";
 /// Flow-control limit of a connection, in bytes in flight or not yet read: 250 ms at 1 Gb/s.
 const RECEIVE_WINDOW_BYTES: u32 = 32 << 20;
 /// Flow-control limit of a stream, in bytes; a stream carries at most this amount per round trip. A larger limit would
-/// help on long paths. However, noq 1.4 closes a connection if more than 2048 packets of a stream wait for a missing
-/// packet or for a slow reader. Faster transfers need several streams.
+/// help on long paths. However, noq 1.4 closes a connection if more than 2048 received packets of a stream wait.
+/// They wait for a missing packet or for a slow reader. Faster transfers need several streams.
 const STREAM_WINDOW_BYTES: u32 = 2 << 20;
 
 /// Configuration of an endpoint.
@@ -61,8 +61,8 @@ impl Config {
     }
 
     /// Sets a law with router feedback, and some of its parameters, such as `"tau=0.6"`. An endpoint that accepts a
-    /// connection sends its ACKs under the signalling of the client. If its own law has the same signalling, it sends
-    /// data under this law. Otherwise, it sends data under the law with the name of the signalling.
+    /// connection sends its ACKs under the signalling of the client. If the law set here has the same signalling, the
+    /// endpoint also sends its data under this law. Otherwise, it uses the law with the name of the signalling.
     ///
     /// # Errors
     /// When no law with router feedback has this name, or the law lacks one of the parameters.

@@ -1,8 +1,8 @@
 //! Demultiplexes datagrams: removes the shims and passes each shim to its peer.
 //!
-//! An ACK belongs to the peer that sends the flow whose number the ACK contains, whatever its source address. Data
-//! belongs to the peer at its source address. If no peer has this address, data belongs to the peer that has received
-//! the same flow before: the sender may have moved.
+//! An ACK contains the number of a flow, which selects the peer that receives this flow. The source address of the ACK
+//! has no effect. Data is passed to the peer at its source address. If no peer has this address, the sender may have
+//! moved. Data is then passed to the peer from which the same flow arrived before.
 //!
 //! Any host can send shims from any address, so tables are bounded. Each connection adds one row. Datagrams of unknown
 //! senders add a limited number of rows.
@@ -111,7 +111,7 @@ impl Hub {
         if shim.more
             && let Ok((second, header, after)) = Shim::decode(rest)
         {
-            // A second shim is always an ACK. Other kinds are skipped.
+            // A valid second shim is an ACK. Any other shim is removed, too, but has no effect.
             if second.kind == Kind::Ack {
                 self.acked(&second, header);
             }

@@ -67,7 +67,7 @@ impl<P> Incoming<P> {
     pub fn hold(&mut self, now: Time, shim: &Shim, header: &[u8], size: Bytes, meta: &RecvMeta) {
         let mut wire = [0; MAX_PREFIX_BYTES];
         let marked = meta.ecn == Some(EcnCodepoint::Ce);
-        // The payload of a datagram may follow the ACK, so the ACK has no history of received packets after its header.
+        // Payload may follow an ACK here, so no history of received packets follows the header of the ACK.
         let mut ack = |receiver: &mut Receiver| {
             receiver.ack(
                 now,

@@ -1,8 +1,8 @@
 //! QUIC connections whose rate the network sets.
 //!
 //! An [`Endpoint`] is a UDP socket that opens and accepts connections. It puts the shim and the header of a law before
-//! each QUIC datagram with data. Routers on the path write the rate that they can carry into the header, and the other
-//! end returns this rate. Data leaves at the rate of the law, paced packet by packet. Streams, encryption and
+//! each QUIC datagram with data. Routers on the path write the rate that they can carry into the header. The other end
+//! returns this rate. Data leaves at the rate of the law, paced packet by packet. Streams, encryption and
 //! retransmission are those of QUIC (by `noq`).
 //!
 //! Without a router of the law on the path, CUBIC controls the connection, and [`Connection::control`] reports this. If
@@ -67,8 +67,8 @@ pub use identity::{Fingerprint, Identity, Trust};
 pub use peer::Status;
 pub use selector::Control;
 
-/// Numbers of the signallings that need an ACK per packet, because the law counts packets, or because the feedback is a
-/// change of the window. With other signallings, the newest ACK contains all information of older ACKs.
+/// Numbers of the signallings that need an ACK per packet. Their laws count packets, or receive changes of the window
+/// as feedback. With other signallings, the newest ACK contains all information of older ACKs.
 static ACK_PER_PACKET: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let routed = explicit_laws();
     let counts = |name| law_params(name, &BTreeMap::new()).is_ok_and(|p| Any::transport(&p).tracks_losses);

@@ -430,7 +430,7 @@ impl Peer {
         for ack in batch {
             ack.write(&mut wire);
         }
-        // ACKs that cannot leave are lost. A device without super-packets rejects only the first batch.
+        // ACKs that cannot leave are lost. After a device has rejected a super-packet, each batch has only one ACK.
         let _ = self.core.io.try_send(&Transmit {
             destination: first.to,
             ecn: None,

@@ -19,7 +19,7 @@ pub enum Control {
     Both,
 }
 
-/// Minimum observation time before a change of the controller.
+/// Minimum time and number of ACKs in an observation before a change of the controller.
 const MIN_OBSERVATION: Duration = Duration::from_secs(1);
 const MIN_ACKS: u32 = 4;
 /// Timeout for ACKs of the law while data is sent. After this time, the path is assumed to block packets of the law.

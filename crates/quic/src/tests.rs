@@ -48,7 +48,7 @@ fn config(law: &str) -> Config {
 async fn client(config: Config, place: (SocketAddr, Fingerprint)) -> Result<Connection, Error> {
     let own = Endpoint::bind("127.0.0.1:0".parse().unwrap(), config, None)?;
     let connection = own.connect(place.0, Trust::Keys(vec![place.1])).await?;
-    // The endpoint lives as long as its driver, which the connection keeps.
+    // Dropping `own` does not close the socket, because the connection keeps the endpoint's driver alive.
     Ok(connection)
 }
 

@@ -9,8 +9,8 @@
  *   NAME_turn(job)               starts a new interval. Only signallings with sums under the lock have this function.
  *
  * crates/laws/src/NAME/offload.rs defines the contents of `words`. A router that counts in integers has one `count` per
- * CPU. The result of a router depends on the order of packets if it computes with floats, or if it ends an interval at
- * a packet. Such a router has one `state` under a lock.
+ * CPU. Other routers have one `state` under a lock, because their results depend on the order of packets. These routers
+ * compute with floats, or end an interval at a packet.
  */
 #pragma once
 

@@ -2,9 +2,9 @@
 #pragma once
 
 /*
- * Indices into `kept`: the sums of the current interval, the sums of the previous interval, and the time at which the
- * transmitter will be free. The last word holds two thresholds. The threshold of the previous interval is in the high
- * half.
+ * Indices into `kept`. START to EXTREMES are the sums of the current interval. Adding LAST gives the same sums of the
+ * previous interval. FREE_AT is the time at which the transmitter will be free. THRESHOLDS holds the threshold of the
+ * current interval in its low half, and that of the previous interval in its high half.
  */
 enum { START, OTHER, PROPOSED, GAPS, GAPS_BELOW, BELOW, EXTREMES, LAST, FREE_AT = 2 * LAST, THRESHOLDS };
 

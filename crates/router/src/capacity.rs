@@ -1,8 +1,8 @@
 //! Capacity of a line that may change while its router runs.
 //!
-//! The file contains the rate as text, such as `12.3 Mb/s`. An administrator or a script writes the file. The script
-//! may read the rate from a modem. `0 b/s` is an outage. If the text is invalid, the router prints one warning and
-//! keeps its previous rate.
+//! One source of the capacity is a file that contains the rate as text, such as `12.3 Mb/s`. An administrator or a
+//! script writes this file. The script may read the rate from a modem. `0 b/s` is an outage. If the text is invalid,
+//! the router prints one warning and keeps its previous rate.
 
 use std::fs::OpenOptions;
 use std::io::Read as _;
@@ -29,8 +29,8 @@ pub enum Capacity {
 }
 
 impl Capacity {
-    /// Returns the current rate, which may be unchanged, and is 0 during an outage. Returns `None` if the source
-    /// provides no rate.
+    /// Returns the rate of the source, which is 0 during an outage. Returns `None` if the source has no rate, or if the
+    /// text of the file is unchanged or invalid.
     pub fn poll(&mut self, queue: &Queue) -> Option<Rate> {
         match self {
             Self::Given => None,
@@ -57,7 +57,7 @@ impl CapacityFile {
         }
     }
 
-    /// Returns the rate in the file, if its text has changed since the last call.
+    /// Returns the rate in the file, if its text is valid and has changed since the last call.
     pub fn poll(&mut self) -> Option<Rate> {
         // While a writer overwrites the file without a rename, the file is empty for a moment.
         let text = self.text().filter(|text| !text.is_empty() && *text != self.seen)?;

@@ -25,7 +25,8 @@ const LINK_CHECK_INTERVAL: Duration = Duration::from_ms(500);
 /// queue from these readings.
 pub const QUEUE_READ_INTERVAL: Duration = Duration::from_ms(2);
 
-/// Data path that counts and stamps packets.
+/// Data path that counts and stamps packets. Its *words* are the numbers that the law computes for it
+/// ([`levelflow_laws::offload`]).
 pub trait DataPath {
     /// Sets all words for the next control interval atomically.
     ///

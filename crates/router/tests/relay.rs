@@ -150,7 +150,8 @@ fn packets_of_every_law_are_stamped_and_acks_find_back() {
         let relay = Setup::law(law).start(local(&server));
         let params = settings::params(law, &[]).unwrap();
         let clients = [socket(), socket()];
-        // Some routers compute a price immediately, others after the first interval.
+        // Some routers write feedback into the first packet, others only after an interval. Packets are therefore sent
+        // until a header changes.
         let begun = Instant::now();
         let mut stamped = false;
         while begun.elapsed() < Span::from_secs(5) && !stamped {

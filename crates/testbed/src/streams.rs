@@ -99,7 +99,7 @@ impl Work {
             let Some((start, socket)) = self.entry.starts.pop_front() else {
                 break;
             };
-            let _ = socket.connect(&self.entry.to.into()); // in the background; after a failure, no data arrives
+            let _ = socket.connect(&self.entry.to.into()); // opens in the background; after a failure, no data arrives
             let payload = |size: u64| size.saturating_mul(self.entry.packet - self.entry.around) / self.entry.packet;
             let left = start.size().map_or(u64::MAX, |size| payload(size).max(1));
             self.live.push(Live {

@@ -29,8 +29,8 @@ pub fn veth(a: End<'_>, b: End<'_>, mtu: u32) -> Result<(), Error> {
 }
 
 impl End<'_> {
-    /// Replaces the device's queue by a token bucket. The burst has room for at least one packet. `limit` is the queue
-    /// limit.
+    /// Replaces the device's queue by a token bucket. `burst` must have room for at least one packet. `limit` is the
+    /// queue limit.
     ///
     /// # Errors
     /// When the device does not exist, or the kernel lacks token buckets.
@@ -45,8 +45,8 @@ impl End<'_> {
     }
 }
 
-/// Returns the limit in bytes. For an unlimited queue, or a limit in packets at an inner queue, returns the largest
-/// limit that the kernel accepts.
+/// Returns the limit of a token bucket in bytes. It is the largest limit of the kernel if the queue is unlimited, or if
+/// an inner queue has a limit in packets.
 fn bytes(limit: Buffer) -> u64 {
     match limit {
         Buffer::Bytes(limit) => limit.get().min(u32::MAX.into()),
