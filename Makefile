@@ -12,8 +12,8 @@ INSTALL = $(BIN)/python -c 'import subprocess, sys, tomllib; config = tomllib.lo
 DEVELOP := env -u CONDA_PREFIX VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --quiet
 QUICK := --profile quick --features extension-module
 RUNNER = target."cfg(unix)".runner = ["$(CURDIR)/tools/rust_test", "$(1)"]
-# Profile-guided optimisation of a wheel's engine. It compiles the engine twice, and needs `rustup component add
-# llvm-tools`. tools/train.py contains the runs that are profiled.
+# Profile-guided optimisation of a wheel's engine, used after `rustup component add llvm-tools`. The engine is then
+# compiled twice. tools/train.py contains the runs that are profiled.
 PROFILED = $(if $(wildcard $(shell rustc --print sysroot)/lib/rustlib/*/bin/llvm-profdata),--pgo)
 RUST := $(shell find crates apps -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock
 

@@ -14,8 +14,8 @@ use levelflow_wire::journal::{Log, LoggedReceiver, LoggedRouter, LoggedSender, M
 
 use crate::bytes::Choices;
 
-/// Replays bytes as a log. Either the bytes are rejected with a one-line error, or they are replayed up to their end or
-/// up to the first difference.
+/// Replays bytes as a log. Either the bytes are rejected with a one-line error, or they are replayed. The replay stops
+/// at their end or at the first difference.
 ///
 /// # Panics
 /// When the property above is violated.
