@@ -104,7 +104,7 @@ bench: fast ## measure the CPU time per packet-hop, also of ns-2 if it is instal
 bench-peers: fast ## run the same work in ns-2, ns-3 and other simulators, in turn; PEERS="--ns3 PYTHON --peer NAME=PROGRAM"
 	@$(BIN)/python -m experiments.bench_peers $(PEERS)
 
-tables: $(VENV)/installed ## compute all tables of adaptive buffers, and fail if abs_log misses a target; takes ten minutes
+tables: $(VENV)/installed ## compute all tables of adaptive buffers; fails if abs_log misses a target; takes ten minutes
 	@$(BIN)/python -m experiments.buffer_tables --full
 
 gen: $(VENV)/dev ## generate docs/reference, the tables of docs/laws and the types of keys; run notebooks
