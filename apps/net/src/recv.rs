@@ -197,15 +197,15 @@ fn summary(total: &Total) -> String {
         packets,
         bytes: count,
         lost,
-        late,
-        again,
+        reordered,
+        duplicates,
         marked,
     } = total.counts;
     let mean = short_rate(count as f64 * 8.0 / total.seconds.max(1e-9));
     let s = if total.flows == 1 { "" } else { "s" };
     let (flows, seconds, arrived) = (total.flows, total.seconds, bytes(count));
     let mut text = format!(
-        "{flows} flow{s}, {seconds:.2} s: {arrived} arrived, {mean}; {packets} packets, {lost} lost, {late} late, {again} again\n"
+        "{flows} flow{s}, {seconds:.2} s: {arrived} arrived, {mean}; {packets} packets, {lost} lost, {reordered} reordered, {duplicates} duplicates\n"
     );
     if marked > 0 {
         text += &format!("{marked} packets were marked by queues (ECN)\n");

@@ -199,7 +199,7 @@ fn a_receiver_counts_all_packets_and_ends_with_its_flows() {
     let total = text.iter().find(|line| line.starts_with("2 flows")).unwrap();
     let data = number(&end, "packets") - 4.0; // minus two closing packets per flow
     assert!(
-        total.contains(&format!("{data} packets, 0 lost, 0 late, 0 again")),
+        total.contains(&format!("{data} packets, 0 lost, 0 reordered, 0 duplicates")),
         "{total} {end}"
     );
 }

@@ -173,7 +173,7 @@ local signallings = {
         name = "abc",
         fields = {
             { name = "signal", doc = "flags", bytes = 1, writer = "router", bits = {
-                { name = "brake", mask = 128, doc = "set if a router passed signals brake; clear if all routers passed signal accelerate" },
+                { name = "brake", mask = 128, doc = "set if any router on the path signals brake; clear if every router signals accelerate" },
                 { name = "seen", mask = 64, doc = "the packet has passed an ABC router" },
             } },
         },

@@ -27,9 +27,9 @@ pub struct Counts {
     /// Packets missing between the first packet and the newest packet.
     pub lost: u64,
     /// Reordered packets: they arrived after a packet that was sent later.
-    pub late: u64,
+    pub reordered: u64,
     /// Duplicates, and packets too old to be distinguished from duplicates.
-    pub again: u64,
+    pub duplicates: u64,
     /// Packets marked by a queue (ECN).
     pub marked: u64,
 }
@@ -170,12 +170,12 @@ impl Arriving {
         let data = shim.kind == Kind::Data;
         match order {
             Order::Again => {
-                self.counts.again += 1;
+                self.counts.duplicates += 1;
                 return None;
             }
             Order::Newest { missing } => self.counts.lost += u64::from(missing),
             Order::Late => {
-                self.counts.late += 1;
+                self.counts.reordered += 1;
                 self.counts.lost = self.counts.lost.saturating_sub(1);
             }
         }
@@ -301,7 +301,7 @@ mod tests {
             Counts {
                 packets: 2,
                 bytes: 200,
-                again: 1,
+                duplicates: 1,
                 ..Counts::default()
             }
         );

@@ -258,8 +258,8 @@ impl ReceiveRun {
             sum.packets += own.packets;
             sum.bytes += own.bytes;
             sum.lost += own.lost;
-            sum.late += own.late;
-            sum.again += own.again;
+            sum.reordered += own.reordered;
+            sum.duplicates += own.duplicates;
             sum.marked += own.marked;
             self.ended.push(flow);
         }

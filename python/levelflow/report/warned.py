@@ -19,7 +19,7 @@ def of_run(flows: Iterable[FlowSummary], links: Iterable[LinkSummary]) -> list[s
 
     >>> flow = {"name": "x", "transfers": {"started": 3, "finished": 2, "aborted": 0, "unfinished": 1}}
     >>> of_run([flow, flow, flow], [])
-    ['flow x: transfers did not finish; completion times and slowdowns leave them out (2 other flows are alike)']
+    ['flow x: transfers did not finish; completion times and slowdowns leave them out (this also holds for 2 other flows)']
     """
     found: dict[str, list[str]] = {}
     for flow in flows:
@@ -37,7 +37,9 @@ def of_run(flows: Iterable[FlowSummary], links: Iterable[LinkSummary]) -> list[s
 
 
 def _alike(kind: str, others: int) -> str:
-    return {0: "", 1: f" (another {kind} is alike)"}.get(others, f" ({others:,} other {kind}s are alike)")
+    return {0: "", 1: f" (this also holds for another {kind})"}.get(
+        others, f" (this also holds for {others:,} other {kind}s)"
+    )
 
 
 def tally(runs: Iterable[Iterable[str]]) -> list[str]:

@@ -24,7 +24,7 @@
 //! - Section 5.4 (de-randomization): no packet is dropped while the sum of the probabilities since the last drop is
 //!   below 0.85. A packet is always dropped when the sum reaches 8.5.
 //! - Section 5.5: at a probability of at least 0.1, an update adds at most 0.02. At a delay above 250 ms, each update
-//!   also adds 0.02 (section 4.2 of the code in Linux; section 5.5 of the RFC).
+//!   also adds 0.02, as in Linux (`pie_calculate_probability`).
 //! - The packet size in the equations of the RFC is the largest size so far, as in [`codel`](super::codel).
 
 use levelflow_units::{Bytes, Duration, Rate, Time};
