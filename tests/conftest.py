@@ -16,7 +16,7 @@ from levelflow import Scenario, cli
 #: True if tests that take minutes run, too: `make test FULL=1`.
 FULL = bool(os.environ.get("LEVELFLOW_FULL"))
 
-# Tests of a commit draw the same examples each time, without FULL as many as properties in Rust (Makefile). `pytest
+# Each run draws the same examples. Without FULL, their number is that of the property tests in Rust (Makefile). `pytest
 # --hypothesis-profile=search` draws new examples. No deadline: the first call of a function may import SciPy.
 settings.register_profile("same", derandomize=True, deadline=None, max_examples=100 if FULL else 32)
 settings.register_profile("search", derandomize=False, deadline=None)

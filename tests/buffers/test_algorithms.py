@@ -222,9 +222,9 @@ def test_an_idle_port_keeps_its_buffer():
 
 @pytest.mark.parametrize(("loss", "drops"), [(0, 0), (0, 30), (0.02, 0), (0.02, 30)])
 def test_idle_time_counts_for_one_step_at_most(loss, drops):
-    """A full line without drops, as with BBR, shrinks its buffer equally fast after any idle time.
+    """On a full line without drops, as with BBR, the buffer shrinks equally fast after any idle time.
 
-    A sawtooth longer than a step would extend the limit of one step. Here, the longest sawtooth is shorter.
+    Idle time counts for at most one step, or one sawtooth if that is longer. Here, the longest sawtooth is shorter.
     """
     rtt, gain, first = 0.04, 0.02, 800
     words = {"utilisation": 0.95, "loss": loss, "rtt": f"{rtt} s", "gain": gain, "initial": f"{first} packets"}

@@ -160,8 +160,8 @@ def test_arrivals_offer_the_load():
 
 
 def test_a_lone_flow_under_rcp_takes_a_handshake_and_its_packets_at_the_first_rate():
-    """Four packets leave at 0.05 of 8 Mb/s, 20 ms apart, while `R` hardly changes. Each of the two flows has its own
-    completion time.
+    """Four packets leave at a rate of 0.05 * 8 Mb/s, 20 ms apart, while `R` hardly changes. Each of the two flows has
+    its own completion time.
     """
     case = rcp.Case(8, 0.5, 25, seconds=4 / 3)
     outcome = rcp.ours(case, np.array([0.1, 0.9, 1.99]), np.array([4.0, 1.0, 1.0]), {"alpha": 1e-6})

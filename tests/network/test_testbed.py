@@ -15,7 +15,7 @@ pytestmark = pytest.mark.real_time
 
 PACKET = 1000 * 8  # bit
 CAPACITY = {"R1->R2": 20e6, "R2->R3": 12e6}  # bit/s
-#: Queueing delay beyond the expected delay that the test allows, because other programs may stall the machine, s.
+#: Allowed queueing delay in addition to the expected delay, s. Other programs may stall the machine.
 STALLS = 0.02
 SETTLED = 5.0  # s
 #: Target utilisation. The remaining capacity drains the backlog after a stall of the machine.
@@ -39,7 +39,7 @@ def on_the_network(scenario, folder, form="user", *more):
 
 @pytest.fixture(scope="module")
 def scenario():
-    """Runs three flows for 12 s: x1 over both links, x2 over the first link, x3 over the second link."""
+    """Returns a scenario of 12 s: flow x1 over both links, x2 over the first link, x3 over the second link."""
     scenario = Scenario("two bottlenecks", "12 s", sample="50 ms")
     scenario.link("R1", "R2", "20 Mb/s", "5 ms", buffer="100 kB", duplex=True)
     scenario.link("R2", "R3", "12 Mb/s", "5 ms", buffer="100 kB", duplex=True)

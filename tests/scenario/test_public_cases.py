@@ -37,7 +37,7 @@ def line(capacity="10 Mb/s", delay="10 ms", duration="5 s", *, link=None, **sett
     ],
 )
 def test_a_burst_waits_at_the_rate_that_serves_it(capacity, queue):
-    """Packet k of a burst at 1 Gb/s arrives after 8 k us. Its transmission starts after k packets at 10 Mb/s."""
+    """Packet k of a burst at 1 Gb/s arrives after k * 8 us. Its transmission starts after k packets at 10 Mb/s."""
     scenario = Scenario("burst", "1 s", overhead="0 s")
     scenario.link("A", "R", "1 Gb/s", "1 ms").link("R", "B", capacity, "1 ms", queue=queue, buffer="100 packets")
     scenario.link("B", "A", "1 Gb/s", "1 ms")

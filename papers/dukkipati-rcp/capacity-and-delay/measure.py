@@ -10,8 +10,8 @@ SMALL, MIDDLE, LARGE = (0, 500_000), (50_000, 500_000), (500_000, np.inf)  # byt
 FIG20, FIG21 = ([LATER[name] for name in LATER if name.startswith(figure)] for figure in ("fig20", "fig21"))
 
 ALPHA, BETA = 0.1, 1.0
-#: Numbers of points with few flows per bandwidth-delay product. These are the first points of figure 20, up to 0.3
-#: Gb/s, and of figure 21, up to 0.1 s.
+#: Numbers of first points of figure 20 (up to 0.3 Gb/s) and of figure 21 (up to 0.1 s). At these points, few flows
+#: share a bandwidth-delay product.
 FEW_FLOWS, SHORT_DELAYS = 2, 4
 #: Name of a comparison in the checks.
 SAME = "processor sharing of the same arrivals"

@@ -27,9 +27,9 @@ def network(targets, training="none", algorithm="abs", end=END, seed=1, **words)
 
 
 def runs(figure, seed):
-    """Results of a seed by targets.
+    """Five runs of a seed for each pair of targets.
 
-    As printed, trained, with absolute damping, in logarithms, and with T of VII.3.1.
+    The runs are: as printed, with training, with absolute damping, in logarithms, and with the T of section VII.3.1.
     """
     ways = ({}, {"training": "percent"}, {"damping": "absolute"}, {"algorithm": "abs_log"})
     networks = [network(targets, seed=seed, **way) for targets in TARGETS.values() for way in ways]

@@ -170,7 +170,7 @@ def as_printed(places):
     """Eq 153 as printed, divided by the mean number of cells in the queue."""
     sources = interrupted_bernoulli(4, 0.02, 0.08)
     held = queue(sources, places - 1)
-    # At an arrival, the queue has the length that the previous slot has left.
+    # Packets that arrive in a slot find the queue of the end of the previous slot.
     return held.loss * sources.mean / float(np.arange(places) @ held.law.sum(axis=1))
 
 

@@ -16,7 +16,7 @@ JOINED, T4_END = 90.0, 400.0  # s: x4 joins, and the run ends
 LAST = 300.0  # s: start of the window of the final means
 GAMMA = 0.1
 LIMIT = "law.xcp.longest_interval", "1 s"  # parameter of the second XCP variant
-# Flows of T4 that cross two links: both links, and the other flow of the first link.
+# Flows of T4 that cross two links, with both links and the other flow of the first link.
 CROSSED = {"x1": ("R1->R2", "R2->R4", "x2"), "x3": ("R4->R3", "R3->R1", "x4")}
 
 

@@ -98,7 +98,7 @@ def steps_to_the_solution(target, limits, start):
 
 
 def test_lemma_2_thresholds_rise_to_the_solution_in_one_step_per_smaller_limit():
-    """One step for each distinct smaller limit and one step more, at least two. The last case reaches the bound."""
+    """The number of steps is that of the distinct smaller limits plus one, at least two. The last case reaches it."""
     cases = [
         (target, limits, Fraction(start, 2))
         for target, limits in links((7, 10, 11, INF), (11, 20, 29, 33, 40, 45))
@@ -142,9 +142,9 @@ def routes_of(size, flows):
 
 
 def settle_in_any_order(routes, targets, starts, delay):
-    """Returns the largest number of updates after which some order of delays has other rates than the fair rates.
+    """Returns the last update after which, for some order of delays, a rate differs from its fair rate; and its bound.
 
-    Each reading of a level is 1 to `delay` updates old, in each order. All states that some order reaches are followed.
+    At each update, a link reads levels that are 1 to `delay` updates old. The search follows the states of all orders.
     """
     fair = maxmin(routes, [float(target) for target in targets])
     reads = [(f, link) for f, path in enumerate(routes) for link in path if len(path) > 1]

@@ -70,7 +70,7 @@ def test_the_tracked_rate_is_the_first_integral_and_faster_with_a_lag():
 
     went = integrate_excess(law, 30.0, step=0.002, every=250)
     assert went.states[:, 0] == pytest.approx(integral(went.states[:, 1]), rel=1e-4)
-    # The queue needs this time at these rates.
+    # At these rates, the queue reaches its final length in the duration of the run, 30 s.
     queue = went.states[-1, 1]
     takes = quad(lambda root: 2 * root / (integral(root**2) - law.capacity), 0, np.sqrt(queue), limit=200)[0]
     assert takes == pytest.approx(30.0, rel=1e-4)
