@@ -59,8 +59,8 @@ class Design:
     """Points of a study in a fixed order, each computed on demand.
 
     `grid` crosses all axes. `list` combines the first values of all axes, then the second values, and so on.
-    `random` and `latin-hypercube` draw points from the ranges and cross them with the axes that list values, so that
-    all laws run at the same drawn points.
+    `random` and `latin-hypercube` draw points from the ranges and cross them with the axes that list values. All laws
+    therefore run at the same drawn points.
     """
 
     axes: tuple[Axis, ...]

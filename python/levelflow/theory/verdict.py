@@ -31,7 +31,7 @@ class Port:
         sender: sender parameters of the law, as texts with units.
         router: router parameters of the law, as texts with units.
         counts: number of flows that each element of `rates` represents; 1 by default.
-        hops: number of links that each flow crosses, up to the first link that drops its excess load. Behind that link,
+        hops: number of links that each flow crosses, up to the first link that drops its excess load. After that link,
             the load is constant. 1 by default.
     """
 

@@ -3,9 +3,10 @@
       h <- max((C - sum of e below h) / (flows not below h), C / flows),  u = h or an upper bound of the solution
       b <- the smaller of the last two u; if that is near b, b moves a quarter of the way
 
-An interval is evaluated when the next interval ends. A sender lowers its rate immediately. It raises its rate to its
-proposal after routers have evaluated an interval with the proposal, if no router refuses. Routers immediately use the
-levels that a sender has received. Not modelled: timeouts, and packets. Flows are therefore counted exactly.
+Symbols are those of `theory.laws.level`. An interval is evaluated when the next interval ends. A sender lowers its rate
+immediately. It raises its rate to its proposal after routers have evaluated an interval with the proposal, if no router
+refuses. Routers immediately use the levels that a sender has received. Not modelled: timeouts, and packets. Flows are
+therefore counted exactly.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
     load = eta + N / (mu RTT)                        if that is below 1, without a queue
     x    = d_t + delta (N / (mu RTT) - 1 + eta)      otherwise; RTT includes x
 
-Times are in s, the capacity `mu` in packets/s.
+`w` is the window in packets, and `x` is the queueing delay. Times are in s, the capacity `mu` in packets/s.
 """
 
 from __future__ import annotations

@@ -73,8 +73,7 @@ class Powers:
         """Returns the demand at the given logarithms of prices.
 
         Each term alone gives a smaller demand than the sum. Newton's method starts at the largest demand of a term. It
-        climbs to the root without passing it, because the logarithm of a sum of powers is convex in the logarithm of
-        the rate.
+        climbs to the root without passing it: the logarithm of a sum of powers is convex in the logarithm of the rate.
         """
         rates = ((self.height - prices) / self.order).max(axis=0)
         for _ in range(MOST_STEPS if len(self.height) > 1 else 0):

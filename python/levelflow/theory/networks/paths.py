@@ -19,10 +19,11 @@ from levelflow.theory.networks.routes import Routes, crossing_matrix, read_cross
 from levelflow.theory.stability.equations import Past, iterate
 from levelflow.theory.validate import explained, read_array, read_each, read_whole, whole
 
-#: Function from the last rates, the rates one round trip ago, and the signal of each link as received by each flow, to
-#: the next rates.
+#: Function that returns the next rates. Arguments: last rates, rates one round trip ago, and the signal of each link as
+#: received by each flow.
 Sender = Callable[[Floats, Floats, Floats], Floats]
-#: Function from the load of each flow at each link, and the state of links, to the signals and the new state of links.
+#: Function that returns the signals and the new state of links. Arguments: load of each flow at each link, and state of
+#: links.
 Router = Callable[[Floats, Floats], tuple[Floats, Floats]]
 
 

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 #: Largest residual of an accepted optimum.
 TOLERANCE = 1e-10
 MOST_STEPS = 500
-#: Product of guess and slack that a Newton step aims at, relative to the mean product.
+#: Product of guess and slack (see `_Problem`) that a Newton step aims at, relative to the mean product.
 AIM = 0.1
 #: Largest fraction of its distance to 0 that a price or slack covers in one step.
 SHORT_OF_ZERO = 0.99
@@ -72,9 +72,9 @@ class Residuals:
             this number and the relative difference between rate and demand.
         overload: over links, the largest `y / Y - 1`, at least 0. `Y` is the load at which the link has its price, or
             the capacity if capacities are hard.
-        slackness: over links, the largest unused fraction, `1 - y / Y`. For a link with a small price, this value is at
-            most the fraction that the link contributes to a flow's price. It is also at most the resulting fraction of
-            the flow's rate.
+        slackness: over links, the largest unused fraction, `|1 - y / Y|`. For a link with a small price, the effect of
+            this price replaces the fraction if it is smaller. The effect is the largest fraction of a flow's price that
+            the link contributes, or the resulting relative change of the flow's rate if that is smaller.
     """
 
     stationarity: float
@@ -249,9 +249,10 @@ class _Problem:
 
     The scales are a typical capacity, and the largest price that a flow would pay at this rate.
 
-    The guess is one number `t` per link: `beta (y - C)^+`, the cost of the load above the capacity. The link then has
-    its price at a load of `1 + t / limit` capacities, with `limit = beta C`, and its revenue is `t` divided by this
-    room. With hard capacities, the limit is infinite, and `t` is the revenue of the link.
+    The guess is one number `t` per link: `beta (y - C)^+`, the cost of the load above the capacity. With `limit = beta
+    C`, the link has its price at a load of `room = 1 + t / limit` capacities. Its revenue is `t / room`. The slack of a
+    link is `room` minus its actual load. With hard capacities, the limit is infinite, and `t` is the revenue of the
+    link.
     """
 
     #: Link and flow of each crossing, and number of crossings divided by the capacity. Sorted by link, then by flow.
@@ -356,7 +357,7 @@ class _Problem:
     def residuals(self, state: _State) -> Residuals:
         """Returns the violations of the optimality conditions."""
         decisive = np.zeros_like(state.load)
-        # A flow without demand would have demand at a price of 0, so the prices that this flow pays count, too.
+        # Prices of flows without demand count, too, because such a flow would have demand at a price of 0.
         stiff = np.where(np.isfinite(state.steepness), np.maximum(state.steepness, 1.0), 1.0)
         np.maximum.at(decisive, self.link, self.share * state.earned[self.link] / (state.paid * stiff)[self.flow])
         filled = state.load / state.room

@@ -168,7 +168,7 @@ class FixedPoint:
         bottlenecks: per flow, the link that limits it.
         shares: per flow, its fraction of the capacity of its bottleneck.
         separate: True if all bottlenecks have different prices. Only then, the largest price of a path has a
-            derivative, and a network is stable if each of its links is stable.
+            derivative. Only then, a network is stable if each of its links is stable.
     """
 
     rates: Floats
@@ -239,8 +239,8 @@ def price_change(load: ArrayLike, queue: ArrayLike, capacity: ArrayLike, law: Pa
     """Returns `p'` of a link (3), dimensionless.
 
     The queue counts as load, because windows limit arrivals to the departures. Without windows, flows would send `y +
-    Q/tau`. Figure 3 adds the rate `Q/T_0` to the volume of arrivals in an interval. The term is read as `Q dt_p/T_0`,
-    which is a volume.
+    Q/tau`. Figure 3 adds the rate `Q/T_0` to the volume of arrivals in an interval. The term is therefore read as
+    `Q dt_p/T_0`, which is a volume.
     """
     limit = read_numbers("capacity", capacity)
     return (np.asarray(load) + np.asarray(queue) / law.drain) / limit - law.mu

@@ -11,14 +11,17 @@ no zero right of the imaginary axis.
 
 The shares of a link sum to at most `mu`. The Nyquist curve of the link therefore stays in the convex hull of 0 and the
 curves of `F`. All networks are stable if this hull does not meet the real axis left of -1 (lemma 1). Algorithm 3 finds
-a line above the hull for all delays up to a bound; `Compensator.line` implements it.
+a line above the hull for all delays up to a bound `tau_bar`; `Compensator.line` implements it. It considers two curves
+that begin where `F` of the longest delay is first real, at the frequency `w_low`. The *spiral* is `F(jw, tau_bar)` for
+`w > w_low`. The *tail* is `F(j w_low, tau)` for `tau < tau_bar`.
 
 The proof of algorithm 3 in the paper assumes items 3 and 4 of lemma 2. Both are false where the lag of a long delay
 makes the phase rise with the frequency (see `slopes`). The result still holds. Let `phi = w tau`. At constant `phi`, a
-larger `tau` lowers the phase of `F` and increases its size (items 5 and 6). The size also falls with `phi`. Compare `F`
-at `w > w_low` and `tau < tau_bar` with the point of the same `phi` on the tail, if `phi < w_low tau_bar`, or else on
-the spiral. `F` is shorter and less turned. Before half a turn, `F` is therefore further below the line. After half a
-turn, the spiral had the phase of `F` at a smaller `phi`, where the spiral was longer.
+larger `tau` lowers the phase of `F` and increases its size (items 5 and 6). The size also falls with `phi`. Take `F` at
+any `w > w_low` and `tau < tau_bar`. Compare it with the point of the same `phi` on the tail if `phi < w_low tau_bar`,
+and on the spiral otherwise. `F` has a smaller size and a smaller phase lag than this point. Before half a turn, `F` is
+therefore further below the line. After half a turn, the spiral had the phase of `F` at a smaller `phi`, where its size
+was larger.
 """
 
 from __future__ import annotations
@@ -146,9 +149,9 @@ class Compensator:
     def gain(self, delay: float, margin: float = 0.0) -> float:
         """Returns the gain `alpha` at which a single delay has the given phase margin (rad); 0 is the stability limit.
 
-        `alpha T` does not change with the gain. The size of `F` decreases with frequency, so the gain follows from the
-        frequency at which the phase first reaches `margin - pi`. Section VIII-E prints -3 pi/2, which would be no
-        margin.
+        `alpha T` does not change with the gain. The size of `F` decreases with frequency. The gain therefore follows
+        from the frequency at which the phase first reaches `margin - pi`. Section VIII-E prints -3 pi/2, which would be
+        no margin.
 
         Raises:
             ParameterError: if the delay is not above 0, or the margin is not from 0 to pi/2.
@@ -265,7 +268,7 @@ class Line:
         At shorter delays, the tail is below the parallel line through 0.
 
         This is the smallest delay at which `F(j w_low, tau)` is on the parallel line. The paper uses the largest such
-        delay (proposition 2), which omits relevant points if the tail of a long delay crosses the line more than once.
+        delay (proposition 2). If the tail of a long delay crosses the line more than once, this omits relevant points.
         """
         from scipy.optimize import brentq
 
@@ -486,7 +489,7 @@ def network_roots(point: FixedPoint, delays: ArrayLike, law: Parameters) -> Ints
     [0, 0]
     """
     if not point.separate:
-        raise ParameterError("two bottlenecks have equal prices, where no linear model holds; needs different ones")
+        raise ParameterError("two bottlenecks have equal prices, so no linear model holds; needs different prices")
     tau = read_each("delay", delays, point.rates.size)
     compensator, roots = Compensator.of(law), np.zeros(point.prices.size, dtype=np.int64)
     for link in np.unique(point.bottlenecks):

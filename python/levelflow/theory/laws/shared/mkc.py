@@ -145,8 +145,8 @@ def symmetric(rates: ArrayLike, beta: ArrayLike, price: float, slope: float) -> 
 def theorem_7(flows: int, rate: float, beta: float, price: float, slope: float) -> Condition:
     """Returns the stability condition of identical flows on one link (eq 66-67).
 
-    The condition is for flows without delay, and by corollary 3 for any delay. Its values are `beta p`, for differences
-    between flows if there are two or more, and `beta p + beta N x p'`, for the sum of rates. The eigenvalues of the
+    The condition applies without delay, and by corollary 3 with any delay. It has two values: `beta p` for differences
+    between flows (if there are several), and `beta p + beta N x p'` for the sum of rates. The eigenvalues of the
     Jacobian are 1 minus these values. The condition is therefore also necessary.
 
     Args:
@@ -166,7 +166,7 @@ def theorem_8(rates: ArrayLike, beta: ArrayLike, price: float, slope: float) -> 
     """Returns a sufficient condition for flows with different gains to be stable under any delays (eq 80).
 
     The condition is sufficient if price and slope are above 0. The values `beta_i (p + p' sum_k x_k)` are row sums of a
-    positive matrix that is similar to `1 - A`, whose eigenvalues are real and above 0.
+    positive matrix. This matrix is similar to `1 - A`. The eigenvalues of `1 - A` are real and above 0.
     """
     rate = _rates(rates)
     return between(read_each("beta", beta, rate.size) * (price + slope * rate.sum()))
@@ -181,9 +181,10 @@ def unstable_roots(delays: ArrayLike, rates: ArrayLike, beta: ArrayLike, price: 
 
         prod_i (z^D_i - c_i) H(z) = 0,   H(z) = 1 + sum_i b_i / (z^D_i - c_i)
 
-    The roots of the factors are known. As `z` goes around the circle, the number of backward turns of `H` around 0 is
-    the number of zeros of `H` outside the circle minus the number of its poles outside. Points are added wherever the
-    phase of `H` changes much between two points. `levelflow.theory.stability.delays.stability` handles any matrix.
+    The roots of the factors are known. While `z` goes around the circle, `H` turns backward around 0 a number
+    of times: the number of its zeros outside the circle, minus the number of its poles outside. Points are added
+    wherever the phase of `H` changes much between two points. `levelflow.theory.stability.delays.stability` handles any
+    matrix.
 
     Raises:
         ParameterError: if a delay is not a whole number above 0, or a root is too near the circle to decide.
