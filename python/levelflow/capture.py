@@ -34,7 +34,7 @@ class Capture:
             with self.path.open("rb") as file:
                 begins = file.read(len(START))
             if begins not in (START, b""):
-                raise ScenarioError(f"{self.path}: holds something else; allowed: a new file, or a capture to replace")
+                raise ScenarioError(f"{self.path}: is not a capture; allowed: a new file, or a capture to replace")
         elif self.path.exists():
             raise ScenarioError(f"{self.path}: not a file; allowed: a new file, or a capture to replace")
         elif not self.path.parent.is_dir():

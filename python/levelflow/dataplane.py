@@ -17,11 +17,11 @@ TRIAL = ("router", "--dev", "lo", "--capacity", "1 Mb/s", "--duration", "10 ms",
 
 
 class DataPlaneError(ValueError):
-    """Missing data plane or missing privileges; one line with the remedy."""
+    """Error that `levelflow-net` or a privilege is missing. The message is one line with the remedy."""
 
 
 def program() -> Path | None:
-    """Returns the program from ``LEVELFLOW_NET``, else from the directory of this Python, else from ``PATH``."""
+    """Returns the program from ``LEVELFLOW_NET``, else from the directory of the running Python, else from ``PATH``."""
     named = os.environ.get(VARIABLE)
     if named:
         return Path(named) if os.access(named, os.X_OK) else None
@@ -37,14 +37,14 @@ def usable() -> Path:
         DataPlaneError: If the program is missing, or the user is not root.
     """
     if (found := program()) is None:
-        raise DataPlaneError(f"{PROGRAM} is not here; build it with make net, or name it in {VARIABLE}")
+        raise DataPlaneError(f"{PROGRAM} was not found; build it with make net, or set {VARIABLE} to its path")
     if not hasattr(os, "geteuid") or os.geteuid() != 0:
-        raise DataPlaneError("a network inside this machine needs root; try sudo -E")
+        raise DataPlaneError("network namespaces need root; try sudo -E")
     return found
 
 
 def has_kernel_router() -> bool:
-    """Returns True if a router starts in the kernel; this needs root, a build with clang, and a suitable kernel."""
+    """Returns True if the router starts in the kernel. It needs root, a build with clang, and a suitable kernel."""
     try:
         command = ["unshare", "--net", str(usable()), *TRIAL]
         return subprocess.run(command, capture_output=True, timeout=10, check=False).returncode == 0

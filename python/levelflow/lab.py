@@ -127,7 +127,7 @@ class Handler(BaseHTTPRequestHandler):
         if name is None:
             return
         if name != "theory":
-            self._refuse(HTTPStatus.NOT_FOUND, "there is nothing to post to but theory")
+            self._refuse(HTTPStatus.NOT_FOUND, "POST requests are accepted only at theory")
             return
         length = self.headers.get("Content-Length", "")
         if not length.isascii() or not length.isdigit():
@@ -233,7 +233,7 @@ def read(path: Path) -> dict[str, object]:
 def _columns(table: pl.DataFrame, kind: str, entries: int) -> dict[str, list[Any]]:
     """Returns the columns of a table, sorted by sample and then in scenario order. Indices replace names."""
     if table.height > MOST_STORED_ROWS:
-        raise ScenarioError(f"{kind}s.parquet has {table.height} rows; a page holds {MOST_STORED_ROWS}")
+        raise ScenarioError(f"{kind}s.parquet has {table.height} rows; a page holds at most {MOST_STORED_ROWS}")
     if table.height % entries:
         raise ScenarioError(
             f"{kind}s.parquet has {table.height} rows, not the same number for each of {entries} {kind}s"

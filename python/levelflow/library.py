@@ -135,10 +135,13 @@ def buffers() -> Listing:
         ['buffer = "64 kB"', "drops a packet when an arrival does not fit into 64 kB"],
         ['buffer = "100 packets"', "drops a packet when one arrives while 100 are queued"],
         ['buffer = "1 BDP"', "in bytes: capacity times the round-trip time of the flows that cross the link"],
-        ['buffer = { stanford = { flows = 16, rtt = "100 ms" } }', "by a rule: levelflow list buffers"],
+        [
+            'buffer = { stanford = { flows = 16, rtt = "100 ms" } }',
+            "size by a rule; levelflow list buffers prints the rules",
+        ],
         [
             "buffer = { abs_log = { loss = 0.01 } }",
-            "by a buffer-sizing algorithm during the run: levelflow list buffers",
+            "size by a buffer-sizing algorithm; levelflow list buffers prints the algorithms",
         ],
     ]
     return "Buffers of [[link]]", ["key", "meaning"], rows
@@ -162,7 +165,7 @@ def traffic() -> Listing:
             [f'size = {{ cdf = "{name}" }}', f"sizes of {path}; or the path of such a file"]
             for name, path in cdf.names().items()
         ),
-        ['ack_delay = { every = 5000, hold = "1 s" }', "the random ACK-delay element"],
+        ['ack_delay = { every = 5000, hold = "1 s" }', "the receiver delays ACKs at random"],
     ]
     return "Traffic of [[flow]]", ["keys", "meaning"], rows
 

@@ -265,7 +265,9 @@ class Scenario:
         except TypeError as error:
             raise self._error(f"a scenario holds texts, numbers, lists and tables: {error}") from None
         except ValueError:
-            raise self._error("a scenario holds no nan, no infinity, and nothing that holds itself") from None
+            raise self._error(
+                "a scenario cannot contain nan, infinity, or a list or table that contains itself"
+            ) from None
 
     def _checked(self, call: Callable[..., str], *texts: str) -> str:
         try:

@@ -331,7 +331,7 @@ def test_the_choice_is_the_smallest_buffer_that_meets_the_targets_with_the_fewes
 @pytest.mark.parametrize(
     ("losses", "said"),
     [
-        ({OURS: 0.03, WRITTEN: 0.021}, "Only the buffer as written meets the targets; --largest may be raised: "),
+        ({OURS: 0.03, WRITTEN: 0.021}, "Only the buffer as written meets the targets; no buffer up to "),
         ({OURS: 0.033, WRITTEN: 0.044}, "Nothing meets the targets; abs_log comes closest, with 1.5 times the limit."),
         ({OURS: 0.033, WRITTEN: 0.02201}, "Nothing meets the targets; the buffer as written comes closest, with 1.01 "),
     ],
@@ -375,7 +375,7 @@ def refusal(folder, monkeypatch, network, *words):
         ([], "buffers: there is no target; needs --utilisation or --loss"),
         (
             ["--delay", "20 ms"],
-            "buffers: --delay alone is met by one packet; needs --utilisation or --loss with it",
+            "buffers: a buffer of one packet meets --delay alone; needs --utilisation or --loss, too",
         ),
         (["--utilisation", "1"], "--utilisation 1: is not allowed; needs 0, for no such target, to 0.9999"),
         (
@@ -409,7 +409,9 @@ def test_several_links_that_carry_data_are_listed(tmp_path, monkeypatch):
 def test_a_link_whose_memory_is_shared_is_refused(tmp_path, monkeypatch):
     network = scenario("1 s").memory("1 MB", LINK).set(f"link.{LINK}.buffer", {"abs_log": {}})
     line = refusal(tmp_path, monkeypatch, network, "--loss", "0.01")
-    assert line == f"levelflow: link {LINK}: is in a [[memory]], which takes no rules; leave that out to compare them"
+    assert (
+        line == f"levelflow: link {LINK}: is in a [[memory]], where rules are not allowed; remove it to compare buffers"
+    )
 
 
 def test_an_interruption_keeps_the_rows_that_are_whole(tmp_path):
@@ -428,7 +430,7 @@ def test_an_interruption_keeps_the_rows_that_are_whole(tmp_path):
     assert process.returncode == 130
     assert not rows["complete"]
     assert rows["chosen"] is None
-    assert said == f"levelflow: interrupted; {len(rows['rows'])} rows are whole\n"
+    assert said == f"levelflow: interrupted; {len(rows['rows'])} rows are complete\n"
     assert all(any(text.startswith(row["name"]) for text in printed.splitlines()) for row in rows["rows"])
 
 

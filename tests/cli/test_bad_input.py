@@ -142,7 +142,7 @@ def test_implausible_values_are_warned_of_and_run(levelflow, tmp_path, text, arg
     assert done.returncode == 0
     said, *more = done.stderr.splitlines()
     assert said.startswith(f"levelflow: warning: {line}")
-    assert all("packets wait at the end of the run" in other for other in more)
+    assert all("packets are queued at the end of the run" in other for other in more)
     summary = Result.load(tmp_path / "r").summary
     assert summary["random"] == (not arguments)
     assert len(summary["warnings"]) == len(more) + (0 if arguments else 1)

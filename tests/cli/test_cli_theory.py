@@ -132,7 +132,7 @@ def test_every_line_about_stability_can_be_printed():
         "[[0.5, -0.8], [0.3, 0.4]]": "Stable under all bounded delays",
         "[[0.5, 0.6], [-0.6, -0.5]]": "For all delays: no. With delays 2,1: unstable",
         "[[0.0, 1.0], [1.0, 0.0]]": "For all delays: not known",
-        "[[0.5, 1.0], [0.0, 0.5]]": "nearer with weights farther apart",
+        "[[0.5, 1.0], [0.0, 0.5]]": "weights with larger ratios bring the bounds closer",
         "[[0.5j, 0.1], [0.1, 0.5]]": "Without delay: stable, rho(A) = 0.5",
     }.items():
         done = cli.invoke(app, ["theory", "stability", matrix, "--delays", "1,1"])
@@ -232,7 +232,7 @@ def test_two_flows_become_equal():
         (["nyquist", "rcp", "--alpha", "nan"], "alpha nan is not allowed"),
         (["nyquist", "rcp", "--rtt", "1 s, 2 s"], "2 round-trip times are not allowed for rcp"),
         (["nyquist", "maxnet", "--mu", "1.5"], "mu 1.5 is not allowed"),
-        (["nyquist", "--num", "1"], "--num and --den go together"),
+        (["nyquist", "--num", "1"], "--num and --den are given together"),
         (["nyquist", "--num", "1,0", "--den", "1,0"], "needs a numerator of lower degree"),
         (["nyquist", "--num", "1", "--den", "0"], "denominator"),
         (["nyquist", "--num", "1", "--den", "1,0", "--delay", "-1"], "delay -1.0 is not allowed"),

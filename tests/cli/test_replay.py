@@ -56,7 +56,7 @@ def test_the_table_shows_the_router_and_its_parameters(levelflow, tmp_path):
     assert done.returncode == 0
     assert re.search(r"^0 router +jetmax +port 2 of 10 Mb/s +63 ", done.stdout, re.MULTILINE)
     assert "jetmax: clamp_n false, eps_p 0.05, gamma 1, hysteresis false, interval 100 ms" in done.stdout
-    assert "Every header and every state came out as logged." in done.stdout
+    assert "Every header and every state is as logged." in done.stdout
 
 
 def test_a_difference_exits_with_1_and_prints_both_values(levelflow, tmp_path):
@@ -66,7 +66,7 @@ def test_a_difference_exits_with_1_and_prints_both_values(levelflow, tmp_path):
     done = levelflow("replay", "log")
     assert done.returncode == 1
     assert re.search(
-        r"Record \d+, instance 0: another state.\n +logged: +digest \w{16}\n +replayed: digest \w{16}: ", done.stdout
+        r"Record \d+, instance 0: different state.\n +logged: +digest \w{16}\n +replayed: digest \w{16}: ", done.stdout
     )
     assert levelflow("replay", "log", "--json").returncode == 1
 

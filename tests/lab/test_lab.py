@@ -148,7 +148,7 @@ def test_theory_prints_a_result_or_a_reason(server):
     wrong = T1.replace("10 Mb/s", "10 apples")
     assert "not a rate" in json.loads(ask(server, "/theory", "POST", wrong)[1])["wrong"]
     silent = Scenario("n", "1 s").link("A", "B", "1 Mb/s", "1 ms", duplex=True).flow("x", "cbr", "A", "B")
-    assert "no flow listens" in json.loads(ask(server, "/theory", "POST", silent.to_json())[1])["wrong"]
+    assert "no flow reacts" in json.loads(ask(server, "/theory", "POST", silent.to_json())[1])["wrong"]
 
 
 def test_a_server_without_engine_or_port_fails_with_one_line(server, tmp_path):

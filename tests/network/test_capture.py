@@ -107,7 +107,7 @@ def test_what_cannot_be_captured_is_refused_before_anything_is_written(levelflow
     notes = tmp_path / "notes.txt"
     notes.write_text("keep me")
     for options, says in (
-        (["--pcap", "notes.txt"], "holds something else"),
+        (["--pcap", "notes.txt"], "is not a capture"),
         (["--pcap", "."], "not a file"),
         (["--pcap", "no/where"], "directory does not exist"),
         (["--pcap", "x", "--pcap-link", "R1-R2"], 'did you mean "R1->R2"'),

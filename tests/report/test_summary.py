@@ -133,7 +133,7 @@ def test_transfers_are_compared_with_their_ideal_times():
     assert found["slowdown"]["p99"] > found["slowdown"]["p50"] > 1
     assert found["started"] == found["finished"] + found["unfinished"]
     assert long["transfers"] is None
-    assert "Completion times leave out 1 of 31 transfers (1 unfinished)" in verdict(result.summary)
+    assert "Completion times exclude 1 of 31 transfers (1 unfinished)" in verdict(result.summary)
 
 
 def test_the_reference_has_the_name_that_the_tables_show():

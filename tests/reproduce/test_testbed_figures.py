@@ -99,7 +99,7 @@ def test_a_network_and_the_simulator_at_the_same_scale_are_in_the_units_of_the_p
     ("args", "says"),
     [
         (["two"], "paper/formula: no testbed_scale in claim.toml"),
-        (["one"], "name it in LEVELFLOW_NET"),
+        (["one"], "set LEVELFLOW_NET to its path"),
     ],
 )
 def test_what_cannot_run_on_a_network_is_one_line_and_exit_2(tmp_path, reproduce, monkeypatch, args, says):

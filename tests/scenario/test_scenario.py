@@ -90,7 +90,7 @@ def test_a_value_that_no_scenario_can_hold_is_refused(two_flows):
     with pytest.raises(ScenarioError, match="texts, numbers, lists and tables"):
         two_flows.copy().set("duration", {1, 2}).resolve()
     for number in (float("nan"), np.inf):
-        with pytest.raises(ScenarioError, match=r"a scenario holds no nan, no infinity.*itself$"):
+        with pytest.raises(ScenarioError, match=r"a scenario cannot contain nan, infinity.*itself$"):
             two_flows.copy().set("link.1.loss", number).resolve()
 
 

@@ -57,7 +57,7 @@ def test_labels_of_yed_are_read(tmp_path):
     assert capacities(made) == named | {"n2->n0": 3e3, "n0->n2": 3e3}
     assert notes[:2] == [
         "capacity: 1 Gb/s (n1->n2) to 20 Gb/s (n0->n1); of 3 links, 2 from label",
-        '1 of 3 links have no capacity: 3 Gb/s; labels name no single rate, as "1-10Gbps"',
+        '1 of 3 links have no capacity; 3 Gb/s is assumed; some labels name no single rate, as "1-10Gbps"',
     ]
 
 
@@ -75,7 +75,7 @@ def test_duplex_adds_the_direction_that_is_missing_and_no_other(tmp_path):
     made, notes = scenario_of(links.read(tmp_path / "net.gml", duplex=True), "net")
     listed = {"a->b": 10, "b->a": 2.4, "b->c": 7, "c->b": 7, "a->b #2": 5, "c->a": 1}
     assert capacities(made) == listed | {"b->a #2": 5, "a->c": 1}
-    kept = "2 lines are listed in both directions, and keep them"
+    kept = "2 links are listed in both directions and stay as they are"
     assert f"{kept}; --duplex adds the opposite direction to 2 others" in notes
 
 
@@ -154,7 +154,7 @@ def test_numbers_that_cannot_be_in_base_units_are_warned_of_with_the_option(tmp_
     assert done.returncode == 0, done.stderr
     assert "warning: link 0->2 has 10 b/s, less than a telephone line" in done.stderr
     assert "write --capacity-attribute bandwidth:Mb/s" in done.stderr
-    assert "warning: link 2->3 takes 20 s one way, longer than by satellite" in done.stderr
+    assert "warning: link 2->3 takes 20 s one way, longer than a satellite link" in done.stderr
     assert "write --delay-attribute delay:ms" in done.stderr
     done = levelflow("topology", "net.graphml", "--replace")
     assert "edges also have bandwidth (10 to 100); --capacity-attribute bandwidth:UNIT reads it" in done.stderr
@@ -215,7 +215,7 @@ def test_values_that_are_not_plausible_are_warned_of_in_python():
         ({"capacity": 5e14}, "has 500 Tb/s, more than a fibre"),
         ({"delay": 20}, "takes 20 s one way.*--delay-attribute delay:ms"),
         ({"delay": 2000}, "takes 2e\\+03 s one way.*--delay-attribute delay:us"),
-        ({"delay": "2 s"}, "takes 2 s one way, longer than by satellite$"),
+        ({"delay": "2 s"}, "takes 2 s one way, longer than a satellite link$"),
     ]:
         with pytest.warns(UserWarning, match=said):
             Scenario.from_networkx(graph_of(**values), "net")
@@ -242,7 +242,7 @@ def test_unused_attributes_are_named():
 def test_a_raw_speed_that_differs_from_its_label_is_said_and_taken():
     made, notes = scenario_of(graph_of(LinkSpeedRaw=10e9, LinkLabel="10GEx12"), "net")
     assert capacities(made)["a->b"] == 10e3
-    assert 'LinkSpeedRaw and label differ 1 times, as at a->b: 10 Gb/s and "10GEx12"; LinkSpeedRaw is taken' in notes
+    assert 'LinkSpeedRaw and label differ 1 times, as at a->b: 10 Gb/s and "10GEx12"; LinkSpeedRaw is used' in notes
     _, notes = scenario_of(graph_of(LinkSpeedRaw=10e9, LinkLabel="OC-192"), "net")
     assert not any("differ" in note for note in notes)
 
@@ -257,7 +257,7 @@ def test_load_is_that_of_the_busiest_link(tmp_path, levelflow):
         words = ("topology", "leaf-spine:3x2x2", "--traffic", traffic, "--load", "80%", *size, *more, "--replace")
         done = levelflow(*words, "--out", "net.toml")
         assert done.returncode == 0, done.stderr
-        assert "Offered load: at most 80 % of a link" in done.stdout
+        assert "Offered load of the busiest link: 80 %" in done.stdout
         found = Scenario.load(tmp_path / "net.toml").resolve()
         assert max(link["offered_load"] for link in found["links"]) == pytest.approx(0.8, rel=1e-6)
     done = levelflow("topology", "star:4", "--load", "2.4", *size)
@@ -267,7 +267,7 @@ def test_load_is_that_of_the_busiest_link(tmp_path, levelflow):
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (("--load", "0.8"), "has no size, and its load has no bound"),
+        (("--load", "0.8"), "has no size, so its load is unlimited"),
         (("--load", "much"), "share 'much' is not allowed"),
         (("--load", "80"), "did you mean 80%?"),
         (("--load", "0"), "--load 0: is out of range"),

@@ -99,9 +99,9 @@ def test_a_file_of_the_zoo_is_read_with_its_quirks(tmp_path):
     assert assumed == [
         "capacity: 1 Gb/s (Paris->London #2) to 2.49 Gb/s (Paris->London); of 3 links, 1 from LinkLabel, "
         "1 from LinkSpeedRaw",
-        "1 of 3 links have no capacity: 2 Gb/s",
+        "1 of 3 links have no capacity; 2 Gb/s is assumed",
         "delay: 1.72 ms; of 3 links, 2 from coordinates",
-        "1 of 3 links have no delay: 3 ms",
+        "1 of 3 links have no delay; 3 ms is assumed",
         "1 links from a node to itself are left out",
     ]
     found = {link["name"]: link for link in made.flow("x", "level", "Paris", "Paris 2").resolve()["links"]}
@@ -141,7 +141,7 @@ BAD = {
     "fat-tre:8": "did you mean 'fat-tree'",
     "leaf-spine:4x4": "needs LEAVESxSPINESxHOSTS",
     "random-regular:5x5": "below the number of nodes",
-    "random-regular:5x3": "even number of ends",
+    "random-regular:5x3": "even product of nodes and degree",
     "fat-tree:1000": "more than 1,000,000 links",
     "star:1": "needs two nodes",
     "empty.graphml": "neither GraphML nor GML",
@@ -150,7 +150,7 @@ BAD = {
     "missing.graphml": "no such file",
     "folder.graphml": "directory",
     "alone.graphml": "no nodes reach each other",
-    "oneway.graphml": "--duplex takes each link for both directions",
+    "oneway.graphml": "--duplex adds the opposite direction of each link",
     "text.gml": "neither GraphML nor GML",
 }
 HEAD = '<graphml xmlns="http://graphml.graphdrawing.org/xmlns"><graph edgedefault="{}"><node id="a"/><node id="b"/>'

@@ -89,7 +89,7 @@ def _nothing(asked: Question, excess: dict[str, float]) -> str:
     """Returns the reason why no buffer is recommended. `excess` has the largest `measured/allowed`, by row name."""
     if excess[WRITTEN] <= 1:
         largest = f"{asked.largest} packets"
-        return f"Only the buffer {WRITTEN} meets the targets; --largest may be raised: nothing up to {largest} does."
+        return f"Only the buffer {WRITTEN} meets the targets; no buffer up to {largest} does. Try a larger --largest."
     least = min(excess, key=lambda name: excess[name])
     times = math.ceil(100 * excess[least]) / 100  # rounded up, so a missed target never prints as 1
     name = f"the buffer {WRITTEN}" if least == WRITTEN else least

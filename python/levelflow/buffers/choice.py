@@ -137,13 +137,13 @@ def question(
             hint = f"; did you mean {value:g}%?" if 0 < value / 100 <= most < 1 else ""
             raise ScenarioError(f"--{key} {value:g}: is not allowed; needs 0, for no such target, to {most:g}{hint}")
     if not (targets.utilisation or targets.loss):
-        raise ScenarioError("buffers: --delay alone is met by one packet; needs --utilisation or --loss with it")
+        raise ScenarioError("buffers: a buffer of one packet meets --delay alone; needs --utilisation or --loss, too")
     resolved = scenario.resolve()
     name = _chosen(resolved, link)
     for memory in resolved["memories"]:
         if name in memory["links"]:
             raise ScenarioError(
-                f"link {name}: is in a [[memory]], which takes no rules; leave that out to compare them"
+                f"link {name}: is in a [[memory]], where rules are not allowed; remove it to compare buffers"
             )
     traffic = scenario.copy()
     if resolved["sample_s"] > resolved["duration_s"] / SAMPLES:

@@ -38,12 +38,14 @@ EXAMPLE = "Example: levelflow buffers shared-line --utilisation 0.95 --loss 0.02
 @click.option("--delay", metavar="TIME", help='Additional target: longest mean queueing delay, as in "20 ms".')
 @click.option("--seeds", type=Whole(1, 1000), default=5, help="Runs of each buffer, with different seeds.")
 @click.option("--largest", type=Whole(1, 1_000_000), default=10_000, help="Largest buffer to try, packets.")
-@click.option("--flows", type=float, metavar="N", help="Flows, for rules [default: those of the scenario].")
-@click.option("--rtt", metavar="TIME", help="Their round trip, for abs_log too [default: that of the scenario].")
+@click.option(
+    "--flows", type=float, metavar="N", help="Number of flows, for buffer rules [default: that of the scenario]."
+)
+@click.option("--rtt", metavar="TIME", help="Round trip, for buffer rules and abs_log [default: that of the scenario].")
 @set_option
 @workers_option
 @click.option("--json", type=PATH, metavar="FILE", help="Also write the rows to this file.")
-@click.option("--out", type=PATH, metavar="FILE.png", help="Draw them into this file.")
+@click.option("--out", type=PATH, metavar="FILE.png", help="Draw the rows into this file.")
 def buffers(
     scenario: str,
     link: str | None,
@@ -61,9 +63,9 @@ def buffers(
 ) -> None:
     """Compare buffer rules, buffer-sizing algorithms, the best fixed buffer and queue disciplines on your traffic.
 
-    Only the second half of each run is measured. A target is met if it is missed by at most a point of utilisation, or
-    a tenth of the loss or delay. The output ends with the command that applies the recommended buffer to a live
-    interface, and with settings of tc, cake and OpenWrt's SQM for a line of this capacity.
+    Only the second half of each run is measured. Targets have a tolerance: one percentage point for utilisation, and a
+    tenth for loss and delay. The output ends with the command that applies the recommended buffer to a live interface.
+    It also contains settings of tc, cake and OpenWrt's SQM for a line of this capacity.
     """
     from levelflow.buffers.candidates import Targets
     from levelflow.buffers.choice import question
@@ -84,7 +86,7 @@ def buffers(
     if not complete:
         from levelflow.status import INTERRUPTED
 
-        click.echo(f"levelflow: interrupted; {len(rows)} rows are whole", err=True)
+        click.echo(f"levelflow: interrupted; {len(rows)} rows are complete", err=True)
         sys.exit(INTERRUPTED)
 
 

@@ -54,13 +54,13 @@ def compare(results: tuple[Path, ...], out: Path | None, width: str, as_json: bo
         return
     from levelflow.cli.show import show_table
 
-    show_table("Flows: in the steady window of each", *comparing.flow_table(both))
-    show_table("Links: over the whole of each run", *comparing.link_table(both))
+    show_table("Flows: in the steady window of each run", *comparing.flow_table(both))
+    show_table("Links: over each whole run", *comparing.link_table(both))
     if transfers := comparing.transfer_table(both):
         show_table("Transfers: completion times of those that finished", *transfers)
     if sizes := comparing.size_table(both):
         show_table("Transfers by size", *sizes)
-    show_table(f"All together; fairness: {comparing.fairness(both)}", *comparing.totals_table(both))
+    show_table(f"Whole runs; fairness: {comparing.fairness(both)}", *comparing.totals_table(both))
     for line in tally(result.summary.get("warnings", []) for result in loaded):
         click.echo(f"levelflow: warning: {line}", err=True)
     click.echo(str(target))

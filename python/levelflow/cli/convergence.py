@@ -48,7 +48,7 @@ def run(
     json: Path | None,
     out: Path | None,
 ) -> None:
-    """Run laws on random networks and print settling shares, settling times and drops as Markdown.
+    """Run laws on random networks. Print the fraction that settles, settling times and drops as Markdown.
 
     A law settles if the rate of each flow stays within 5 % of its reference. With even seeds, all flows start at time
     0. With odd seeds, they start at random times, and other flows arrive and leave before settling is measured.
@@ -99,8 +99,9 @@ def search(
 ) -> None:
     """Search for the smallest network on which a law fails.
 
-    The search changes small random trees while the settling time increases. A law fails if a flow is not within 5 % of
-    its reference, or if a lossless law drops a packet. A failing network is shrunk while the law fails on it.
+    The search changes small random trees step by step, as long as the settling time increases. A law fails if a flow
+    is not within 5 % of its reference. A lossless law also fails if it drops a packet. A failing network is shrunk as
+    long as the law still fails on it.
     """
     import time
 

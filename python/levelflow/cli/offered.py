@@ -13,7 +13,7 @@ def offered(resolved: ScenarioRecord) -> str | None:
 
     >>> links = [{"name": "A->B", "offered_load": 0.8, "offered_bps": 8e6}, {"name": "B->A", "offered_bps": 0.0}]
     >>> offered({"links": links, "flows": []})
-    'Offered load: at most 80 % of a link, at A->B (8 Mb/s).'
+    'Offered load of the busiest link: 80 %, at A->B (8 Mb/s).'
     """
     from levelflow.report.tables import percent, rate
 
@@ -21,8 +21,8 @@ def offered(resolved: ScenarioRecord) -> str | None:
     if not loaded:
         return None
     most = max(loaded, key=lambda link: float("inf") if link["offered_load"] is None else link["offered_load"])
-    share = "more than all" if most["offered_load"] is None else percent(most["offered_load"])
-    line = f"Offered load: at most {share} of a link, at {most['name']} ({rate(most['offered_bps'])})."
+    share = "infinite" if most["offered_load"] is None else percent(most["offered_load"])
+    line = f"Offered load of the busiest link: {share}, at {most['name']} ({rate(most['offered_bps'])})."
     elastic = [flow for flow in resolved["flows"] if not flow["finite"] and not flow["application"]]
     if any(flow["signal"] != "nothing" for flow in elastic):
         line += " Unlimited flows are not counted."

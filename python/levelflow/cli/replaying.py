@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def replay(log: Path, as_json: bool) -> None:
     """Replay a law's inputs from a real network in the simulator's law, and compare headers and states bit by bit.
 
-    If there is a difference, prints the first record that differs with both values; the exit status is 1.
+    If there is a difference, prints the first record that differs, with both values, and exits with status 1.
     """
     import json
 
@@ -66,13 +66,13 @@ def _show(done: Replay) -> None:
     ]
     show_table(f"{done['records']} records", head, rows, numbers=False)
     if done["truncated_at"] is not None:
-        click.echo(f"The log ends within a record, at byte {done['truncated_at']}: it is good up to there.")
+        click.echo(f"The log ends within a record, at byte {done['truncated_at']}: the records before it are complete.")
     differs = done["difference"]
     if differs is None:
-        click.echo("Every header and every state came out as logged." if rows else "The log is empty.")
+        click.echo("Every header and every state is as logged." if rows else "The log is empty.")
         return
     click.echo(
-        f"Record {differs['record']}, instance {differs['instance']}: another {differs['what']}.\n"
+        f"Record {differs['record']}, instance {differs['instance']}: different {differs['what']}.\n"
         f"  logged:   {differs['logged']}\n"
         f"  replayed: {differs['replayed']}"
     )

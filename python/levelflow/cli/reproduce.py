@@ -22,16 +22,18 @@ if TYPE_CHECKING:
 
 #: Minimum width of the table of verdicts, in columns, so that narrow terminals do not truncate it.
 WIDTH = 110
-#: Switch interval of Python's threads, s. The default of 5 ms would delay parallel runs by a third, because each waits
-#: for the interpreter at every progress report.
+#: Switch interval of Python's threads, s. The default of 5 ms would delay parallel runs by a third, because each run
+#: waits for the interpreter at every progress report.
 SWITCH_S = 0.5e-3
 
 
 @click.command()
-@click.argument("ids", nargs=-1, metavar="[ID]...", help="Claims or figures; all if none.")
+@click.argument("ids", nargs=-1, metavar="[ID]...", help="Claims or figures [default: all].")
 @click.option("--paper", help="Only figures of this paper.")
 @click.option("--all", "all_", is_flag=True, help="Every figure; the default.")
-@click.option("--full/--no-full", help="Also run the printed durations; the worse verdict of both tiers counts.")
+@click.option(
+    "--full/--no-full", help="Also run the durations that the papers print. The worse of both verdicts counts."
+)
 @click.option("--resume/--no-resume", help="Resume an interrupted run in the same directory.")
 @click.option("--json", type=PATH, help="Also write the verdicts to this file.")
 @click.option("--out", type=PATH, default="results/claims", help="Directory of the report.")
@@ -39,7 +41,7 @@ SWITCH_S = 0.5e-3
 @set_option
 @click.option(
     "--testbed/--no-testbed",
-    help="Also run figures that were measured on Linux on a real network inside this machine; needs root.",
+    help="Also run figures that the papers measured on Linux, on a real network inside this machine; needs root.",
 )
 @click.option("--repeats", type=Whole(1), default=3, help="Runs of each figure on the real network.")
 def reproduce(
@@ -82,7 +84,7 @@ def reproduce(
         if not resume:
             kept.forget()
             shutil.rmtree(runs, ignore_errors=True)
-        folder = runs / engine()  # figures share runs, whose results exceed the memory
+        folder = runs / engine()  # on disk, because figures share runs and all results exceed the memory
         measured = runner.measure_all(simulated, full=full, workers=workers, kept=kept, changes=other, folder=folder)
         if program:
             on_network = Figures(out / "figures", f"{made}, {repeats} on a network", full)

@@ -36,7 +36,9 @@ LONGEST_CHANGES = 80
 @format_option
 @width_option
 @click.option("--log", is_flag=True, help="Draw rates, queues and losses on logarithmic axes.")
-@click.option("--threads", type=Whole(1, 64), help="Threads; results do not depend on it [default: the fastest count].")
+@click.option(
+    "--threads", type=Whole(1, 64), help="Number of threads; has no effect on results [default: the fastest]."
+)
 @click.option("--pcap", type=PATH, help="Write the headers of packets to this file, for Wireshark.")
 @click.option("--pcap-link", multiple=True, metavar="NAME", help="Only packets of this link; may be repeated.")
 def run(

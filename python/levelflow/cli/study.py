@@ -21,7 +21,7 @@ FAILED = 1
 
 
 @click.command()
-@click.argument("file", metavar="STUDY", help="STUDY.toml file, or an included study of levelflow list studies.")
+@click.argument("file", metavar="STUDY", help="STUDY.toml file, or a name that `levelflow list studies` prints.")
 @click.option("--out", type=PATH, help="Results directory [default: results/NAME].")
 @click.option(
     "--scheduler",

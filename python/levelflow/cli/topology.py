@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 def _attribute(key: str, example: str, more: str) -> Callable[[Any], Any]:
     """Returns the command-line option that names the edge attribute for a link key, such as `capacity`."""
     unit = ":UNIT" if ":" in example else ""
-    usual = f"{key}; {more}" if more else key
+    usual = f"{key}, or else {more}" if more else key
     text = f"Edge attribute of the {key}, as in {example} [default: {usual}]."
     return click.option(f"--{key}-attribute", metavar=f"NAME{unit}", default=key, show_default=False, help=text)
 
@@ -42,15 +42,15 @@ def _attribute(key: str, example: str, more: str) -> Callable[[Any], Any]:
 )
 @click.option("--capacity", metavar="RATE", default="1 Gb/s", help="Capacity of links without one.")
 @click.option("--delay", metavar="TIME", help="Delay of links without one and without coordinates.")
-@_attribute("capacity", "bandwidth:Mb/s", "LinkSpeedRaw, LinkLabel and label, too")
-@_attribute("delay", "latency:ms", "and coordinates")
+@_attribute("capacity", "bandwidth:Mb/s", "LinkSpeedRaw, LinkLabel or label")
+@_attribute("delay", "latency:ms", "coordinates")
 @_attribute("weight", "cost", "")
 @click.option("--duration", default="10 s", help="Duration of the run.")
 @click.option("--duplex", is_flag=True, help="Add the opposite direction where a directed file lists only one.")
 @click.option("--ecmp", is_flag=True, help="Flows share paths of equal weight.")
 @click.option("--seed", type=Whole(0), default=1, help="Seed of random graphs and traffic.")
 @set_option
-@click.option("--replace", is_flag=True, help="Replace the file.")
+@click.option("--replace", is_flag=True, help="Replace an existing file.")
 def topology(
     what: str,
     out: Path | None,
@@ -70,7 +70,7 @@ def topology(
     changes: tuple[str, ...],
     replace: bool,
 ) -> None:
-    """Write a scenario of a topology from a file, such as those of the Topology Zoo, or of a generated one."""
+    """Write a scenario for a topology from a file, such as those of the Topology Zoo, or for a generated topology."""
     from levelflow import Scenario, ScenarioError
     from levelflow.theory.units import ratio
     from levelflow.topology import graphs, links

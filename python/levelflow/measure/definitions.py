@@ -169,7 +169,7 @@ MEASURES = (
     ),
     Measure(
         "distance", "",
-        "|throughput / fair rate - 1|; for a group with known members, the largest of theirs",
+        "|throughput / fair rate - 1|; for a group with known members, the largest value of a member",
         "throughput over the steady window",
         ("summary.flows.distance", "summary.distance_max", "study.distance_max"),
         "tests/measure/test_measures.py::test_fairness_is_that_of_throughputs",
@@ -236,7 +236,7 @@ MEASURES = (
     ),
     Measure(
         "drops", "packets",
-        "packets that a queue did not take or removed; "
+        "packets that a queue rejected on arrival or removed later; "
         "the peak loss is their share of the bytes that arrive in one interval of the router",
         "per sample, and the whole run; without a router, the peak loss is the share in the sample",
         (

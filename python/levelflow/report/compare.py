@@ -170,9 +170,10 @@ def _descriptions(result: RunData) -> dict[str, str]:
 def flow_table(both: Comparison) -> Table:
     """Returns header and rows: steady-window throughput and round trips of each flow in each result.
 
-    `RTT excess` is the round trip minus the base round trip: queueing and transmission in both directions.
+    `of first run` is the throughput divided by that of the first result. `RTT excess` is the round trip minus the base
+    round trip: queueing and transmission in both directions.
     """
-    head = ["flow", "run", "law", "throughput", "of the first", "RTT excess p50", "p99", "loss"]
+    head = ["flow", "run", "law", "throughput", "of first run", "RTT excess p50", "p99", "loss"]
     rows = []
     for name, flows in both.flows.items():
         first = flows[0]["throughput_bps"] if flows[0] else None

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     Array = np.ndarray[Any, np.dtype[np.float64]]
 
-#: Limits on the nodes of a drawing, and on links with numbers.
+#: Limits on the nodes of a drawing, and on the links that it labels with numbers.
 MOST_NODES, MOST_LABELS = 400, 40
 #: Limits on nodes with visible names, and on bottlenecks that the caption lists.
 MOST_NAMES, MOST_NAMED = 60, 15
@@ -92,7 +92,7 @@ def routes(flow: FlowRecord) -> list[list[str]]:
 
 
 def bottlenecks(result: RunData) -> list[str]:
-    """Returns the links at or near the highest utilisation on the path of a flow, if it is at least `BUSY`."""
+    """Returns the bottlenecks: links of at least `BUSY`, at or near the highest utilisation on the path of a flow."""
     load = {link["name"]: link["utilisation"] for link in result.summary["links"]}
     tight = set()
     for path in (path for flow in result.scenario["flows"] for path in routes(flow)):

@@ -183,7 +183,7 @@ def _description(panel: Panel) -> str:
     for curve in panel.curves:
         known = curve.y[np.isfinite(curve.y)]
         if known.size:
-            words.append(f"{curve.label}: at most {known.max():.3g}, in the end {known[-1]:.3g} {panel.unit[0]}")
+            words.append(f"{curve.label}: at most {known.max():.3g}, at the end {known[-1]:.3g} {panel.unit[0]}")
     return "; ".join(words) or panel.nothing
 
 
@@ -216,7 +216,7 @@ def nice(low: float, high: float, most: int) -> list[float]:
 
 
 def decades(low: float, high: float) -> list[float]:
-    """Returns the powers of ten between two numbers; over few decades also their multiples by 2 and 5."""
+    """Returns the powers of ten between two numbers. If there are few, also returns their multiples by 2 and 5."""
     powers = range(int(np.floor(np.log10(low))), int(np.ceil(np.log10(high))) + 1)
     many = len(powers) > 3
     found = [10.0**power * factor for power in powers for factor in ((1,) if many else (1, 2, 5))]
@@ -403,7 +403,7 @@ def _rerun_section(result: RunData, command: str) -> str:
 
     text = tomli_w.dumps({"name": result.scenario["name"], **result.manifest["raw"]})
     saved = shlex.join(["levelflow", "run", f"{result.scenario['name']}.toml", "--seed", str(result.manifest["seed"])])
-    first = f"<pre><code>{escape(command)}</code></pre><p>or save the scenario below, and</p>" if command else ""
+    first = f"<pre><code>{escape(command)}</code></pre><p>or save the scenario below, and run</p>" if command else ""
     here = [name for name in TABLES if result.path is None or (result.path / name).exists()]
     links = ", ".join(f'<a href="{name}">{name}</a>' for name in here)
     capacity = ", ".join(sorted({rate(link["capacity_bps"]) for link in result.scenario["links"]}))

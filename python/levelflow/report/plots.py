@@ -134,7 +134,10 @@ def show(axes: Axes, panel: Panel, *, log: bool = False) -> None:
 
 
 def logarithmic(axes: Axes, *along: str) -> None:
-    """Makes axes logarithmic with plain numbers at powers of ten, and also at 2 and 5 times these below two decades."""
+    """Makes axes logarithmic, with plain numbers at powers of ten.
+
+    Axes of less than two decades also have numbers at 2 and 5 times these powers.
+    """
     for name in along:
         axes.set(**{f"{name}scale": "log"})
         axis = getattr(axes, f"{name}axis")
@@ -359,7 +362,7 @@ def save(figure: Figure, target: Path) -> None:
         ValueError: If the file extension is not a picture format.
     """
     if not target.suffix:
-        raise ValueError("needs the ending of a kind of picture, such as .png, .svg or .pdf")
+        raise ValueError("needs the file extension of a picture format, such as .png, .svg or .pdf")
     with mpl.rc_context(STYLE):
         _save(figure, target, metadata=UNDATED.get(target.suffix.removeprefix(".").lower()))
 

@@ -195,7 +195,7 @@ def verdict(summary: Summary) -> str:
             away = f"steady {steady}, but {away}"
         sentences.append(f"{fairness_of(summary)} {fairness:.4f}, {away}")
     if left_out := missing(summary["transfers"]):
-        sentences.append(f"Completion times leave out {left_out}")
+        sentences.append(f"Completion times exclude {left_out}")
     return "".join(f"{sentence}. " for sentence in sentences).rstrip()
 
 

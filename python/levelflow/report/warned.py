@@ -19,27 +19,25 @@ def of_run(flows: Iterable[FlowSummary], links: Iterable[LinkSummary]) -> list[s
 
     >>> flow = {"name": "x", "transfers": {"started": 3, "finished": 2, "aborted": 0, "unfinished": 1}}
     >>> of_run([flow, flow, flow], [])
-    ['flow x: transfers did not finish; completion times and slowdowns leave them out (this also holds for 2 other flows)']
+    ['flow x: transfers did not finish; completion times and slowdowns exclude them (same for 2 other flows)']
     """
     found: dict[str, list[str]] = {}
     for flow in flows:
         counts = flow["transfers"]
         if counts and counts["finished"] < counts["started"]:
             ways = {"were aborted": counts["aborted"], "did not finish": counts["unfinished"]}
-            text = f"transfers {' or '.join(filter(ways.get, ways))}; completion times and slowdowns leave them out"
+            text = f"transfers {' or '.join(filter(ways.get, ways))}; completion times and slowdowns exclude them"
             found.setdefault(text, []).append(f"flow {flow['name']}")
     for link in links:
         known = link["queueing_delay_s"]["count"] if link["queueing_delay_s"] else 0
         if link["waiting_packets"] > WAITING_WARNING_SHARE * (known + link["waiting_packets"]):
-            text = "packets wait at the end of the run; queueing delays leave them out"
+            text = "packets are queued at the end of the run; queueing delays exclude them"
             found.setdefault(text, []).append(f"link {link['name']}")
     return [f"{names[0]}: {text}{_alike(names[0].split()[0], len(names) - 1)}" for text, names in found.items()]
 
 
 def _alike(kind: str, others: int) -> str:
-    return {0: "", 1: f" (this also holds for another {kind})"}.get(
-        others, f" (this also holds for {others:,} other {kind}s)"
-    )
+    return f" (same for {others:,} other {kind}{'s' * (others > 1)})" if others else ""
 
 
 def tally(runs: Iterable[Iterable[str]]) -> list[str]:
@@ -48,7 +46,7 @@ def tally(runs: Iterable[Iterable[str]]) -> list[str]:
     Warnings that differ only in numbers count as one.
 
     >>> tally([["link A1->B: full", "no flow"], ["link A7->B: full"], []])
-    ['link A1->B: full (in 2 of 3 runs, with other numbers in some)', 'no flow (in 1 of 3 runs)']
+    ['link A1->B: full (in 2 of 3 runs, with different numbers)', 'no flow (in 1 of 3 runs)']
     """
     alike: dict[str, list[str]] = {}
     total = 0
@@ -58,6 +56,6 @@ def tally(runs: Iterable[Iterable[str]]) -> list[str]:
         for shape, line in reversed(own.items()):
             alike.setdefault(shape, []).append(line)
     return [
-        f"{lines[0]} (in {len(lines):,} of {total:,} runs{', with other numbers in some' * (len(set(lines)) > 1)})"
+        f"{lines[0]} (in {len(lines):,} of {total:,} runs{', with different numbers' * (len(set(lines)) > 1)})"
         for lines in alike.values()
     ]

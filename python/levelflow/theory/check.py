@@ -137,7 +137,7 @@ def check(scenario: ScenarioRecord, at: float | None = None) -> Prediction:
     """
     found = competition(in_force(scenario, 0.0 if at is None else at), listed(scenario, at))
     if not found.entries:
-        raise CompetitionError(f"{scenario['name']}: no flow listens to the network; needs one whose law does")
+        raise CompetitionError(f"{scenario['name']}: no flow reacts to the network; needs one whose law does")
     rates, limits, prices = rates_of(found)
     loads = np.zeros(len(found.links))
     for route, total in zip(found.routes, rates * found.counts, strict=True):

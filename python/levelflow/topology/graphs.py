@@ -81,7 +81,7 @@ def random_regular(nodes: int, degree: int, seed: int) -> Graph:
         ScenarioError: if no such graph exists.
     """
     if degree >= nodes or degree < 2 or nodes * degree % 2:
-        rule = "needs a degree of 2 or more, below the number of nodes, and an even number of ends of links"
+        rule = "needs a degree of 2 or more, below the number of nodes, and an even product of nodes and degree"
         raise ScenarioError(f"random-regular:{nodes}x{degree}: {rule}")
     for attempt in range(100):
         graph = nx.random_regular_graph(degree, nodes, seed=seed + 1000 * attempt)

@@ -146,13 +146,13 @@ def entries(
             `Longitude`, in degrees). With coordinates, the delay is that of fibre along a great circle.
         attributes: edge attributes for capacity, delay and weight, as in `("bandwidth:Mb/s", "latency:ms", "cost")`.
             A unit is needed for numbers that are not in bit/s or s. Texts contain their units. Weights are numbers
-            above 0. Next to the default attribute of capacity, `LinkSpeedRaw`, `LinkLabel` and `label` are read.
+            above 0. With the default attribute of capacity, other edges use `LinkSpeedRaw`, `LinkLabel` or `label`.
 
     Raises:
         ScenarioError: if an edge has an invalid value, or the graph has no edge.
     """
     if not graph.number_of_edges():
-        hint = "; --duplex takes each link for both directions" if graph.is_directed() else ""
+        hint = "; --duplex adds the opposite direction of each link" if graph.is_directed() else ""
         raise ScenarioError(f"{name}: no nodes reach each other{hint}")
     asked = _asked(graph, name, attributes)
     surveys = (Survey(asked[0], capacity), Survey(asked[1], delay))
@@ -245,7 +245,7 @@ def _of_duplex(graph: Graph) -> list[str]:
     added = graph.number_of_edges() - both
     if not both:
         return []
-    kept = f"{both} lines are listed in both directions, and keep them"
+    kept = f"{both} links are listed in both directions and stay as they are"
     return [
         f"{kept}; --duplex adds the opposite direction to {added} others" if added else f"{kept}; --duplex adds none"
     ]

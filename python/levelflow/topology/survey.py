@@ -93,15 +93,15 @@ class Survey:
         read = self._range(count)
         lines = [read] if read else []
         if self.missing:
-            line = f"{self.missing} of {count} links have no {self.key}: {self.default}"
+            line = f"{self.missing} of {count} links have no {self.key}; {self.default} is assumed"
             if self.doubtful:
                 shown = ", ".join(f'"{label}"' for label, _ in self.doubtful.most_common(MOST_SHOWN))
-                line += f"; labels name no single rate, as {shown}"
+                line += f"; some labels name no single rate, as {shown}"
             lines.append(line)
             lines += self._hints()
         if self.differing:
             count = len(self.differing)
-            lines.append(f"{RAW_SPEED} and label differ {count} times, as at {self.differing[0]}; {RAW_SPEED} is taken")
+            lines.append(f"{RAW_SPEED} and label differ {count} times, as at {self.differing[0]}; {RAW_SPEED} is used")
         return lines + self.warnings()
 
     def _range(self, count: int) -> str | None:
@@ -131,7 +131,7 @@ class Survey:
         if self.key == "delay":
             if high <= LONGEST_PLAUSIBLE:
                 return []
-            problem = f"link {fast} takes {duration(high)} one way, longer than by satellite"
+            problem = f"link {fast} takes {duration(high)} one way, longer than a satellite link"
             return [f"warning: {problem}{self._advice(fast_bare)}"]
         if low < SLOWEST_PLAUSIBLE:
             problem = f"link {slow} has {rate(low)}, less than a telephone line"
@@ -150,7 +150,7 @@ class Survey:
         name, scale = self.attribute.name, self.attribute.scale
         taken = f"numbers of {name} were read in units of {scale:g} {base}"
         unit = self._unit([number / scale for number, _, is_bare in self.found if is_bare])
-        return f"; {taken}; if they count {unit}, write --{self.key}-attribute {name}:{unit}"
+        return f"; {taken}; if their unit is {unit}, write --{self.key}-attribute {name}:{unit}"
 
     def _unit(self, numbers: list[float]) -> str:
         """Returns the first unit that makes all numbers plausible, or the first unit if no unit does."""

@@ -90,10 +90,10 @@ def scale(scenario: Scenario, load: float) -> Scenario:
         flow.setdefault("arrivals", {"poisson": "1 /s"})
         if "size" not in flow:
             hint = "write e.g. --set 'flow.*.size={exponential=\"50 kB\"}'"
-            raise ScenarioError(f"--load: flow {flow['name']} has no size, and its load has no bound; {hint}")
+            raise ScenarioError(f"--load: flow {flow['name']} has no size, so its load is unlimited; {hint}")
     _, most = busiest(scenario)
     if not most:
-        raise ScenarioError("--load: no flow entry offers anything, or its link serves nothing")
+        raise ScenarioError("--load: no flow entry offers load, or its link has a service rate of 0")
     raw = json.dumps(scenario.raw)
     scenario.raw = json.loads(_core.scale_arrivals(raw, load / most))
     return scenario

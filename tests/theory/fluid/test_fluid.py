@@ -172,7 +172,7 @@ LINK, FLOW = Link(10e6, 0.01), Flow("rcp", [0], 0.1)
         ([LINK], [dataclasses.replace(FLOW, route=[1])], "no link 1"),
         ([LINK], [dataclasses.replace(FLOW, route=[0, 0])], "twice"),
         ([LINK], [dataclasses.replace(FLOW, rtt=0.0)], "round trip 0.0"),
-        ([LINK], [dataclasses.replace(FLOW, rtt=0.005)], "shorter than the way there"),
+        ([LINK], [dataclasses.replace(FLOW, rtt=0.005)], "shorter than the forward path"),
         ([LINK], [dataclasses.replace(FLOW, start=np.inf)], "start inf"),
         ([LINK], [dataclasses.replace(FLOW, start=2.0, stop=1.0)], "not before its start"),
         ([LINK], [dataclasses.replace(FLOW, packet=-1.0)], "packet -1.0"),
@@ -273,8 +273,8 @@ def test_a_scenario_gives_its_network():
         ({"arrivals": {"poisson": "5 /s"}, "size": "10 packets"}, "arrive at random"),
         ({"size": "1 MB"}, "transfers and lifetimes"),
         ({"lifetime": {"exponential": "5 s"}}, "transfers and lifetimes"),
-        ({"rtt": {"uniform": ["50 ms", "90 ms"]}}, "a rtt that is drawn"),
-        ({"start": {"uniform": ["0 s", "1 s"]}}, "a start that is drawn"),
+        ({"rtt": {"uniform": ["50 ms", "90 ms"]}}, "a random rtt"),
+        ({"start": {"uniform": ["0 s", "1 s"]}}, "a random start"),
     ],
 )
 def test_scenarios_of_chance_are_refused(options, columns):

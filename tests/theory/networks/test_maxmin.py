@@ -156,8 +156,8 @@ def test_capacities_are_a_list_of_numbers():
     [
         ([[0], []], "flow 1 crosses no link"),
         ([[3]], "there is no link 3"),
-        ([[0.5]], "no lists of links"),
-        ([0], "no lists of links"),
+        ([[0.5]], "not lists of links"),
+        ([0], "not lists of links"),
     ],
 )
 def test_an_invalid_route_is_rejected(routes, line):

@@ -37,7 +37,7 @@ def bottlenecks(scenario: str, changes: tuple[str, ...], at: str | None, out: Pa
     found = competition_of(scenario, changes, at)
     problem, counted = (found.routes, found.available), weights(found)
     sets = bottleneck_sets(*problem, maxmin(*problem, counted), counted)
-    # Among several links that limit a flow, all flows agree on the first one.
+    # A flow with several bottlenecks follows the first one, so all flows choose in the same order.
     assignment = assign(found.routes, [own[0] for own in sets], len(found.links))
     flows, links = [flow["name"] for flow in found.entries], [link["name"] for link in found.links]
     data = {

@@ -61,9 +61,11 @@ class FluidFacts(TypedDict):
 @click.command(epilog='Example: levelflow theory fluid two-flows --until "5 s" --out fluid.png')
 @scenario_argument
 @set_option
-@click.option("--until", metavar="TIME", help="How long [default: the duration of the scenario].")
-@click.option("--step", metavar="TIME", help="[default: a twentieth of the shortest round trip].")
-@click.option("--each-loss", is_flag=True, help="Answer each loss by itself, as few flows do, not the mean of many.")
+@click.option("--until", metavar="TIME", help="Duration of the integration [default: that of the scenario].")
+@click.option("--step", metavar="TIME", help="Integration step [default: a twentieth of the shortest round trip].")
+@click.option(
+    "--each-loss", is_flag=True, help="React to each loss, as few flows do [default: to the mean of many losses]."
+)
 @click.option("--beside", type=PATH, metavar="RESULT", help="A result directory of the same scenario to compare with.")
 @out_option
 @json_option

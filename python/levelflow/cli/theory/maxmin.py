@@ -14,7 +14,7 @@ from levelflow.cli.theory.shared import at_option, json_option
 @at_option
 @json_option
 def maxmin(scenario: str, changes: tuple[str, ...], at: str | None, as_json: bool) -> None:
-    """Max-min fair rates: no flow could gain without taking from one that has no more."""
+    """Print max-min fair rates: no rate can increase without reducing an equal or smaller rate."""
     from levelflow.cli.theory.shared import competition_of, flow_rows, link_rows, reply, show_rates
     from levelflow.theory.laws import weights
     from levelflow.theory.networks.assignment import bottleneck_sets

@@ -18,11 +18,11 @@ if TYPE_CHECKING:
 
 
 @click.command(epilog="Example: levelflow theory norms --count 1000 --out norms.png")
-@click.option("--count", type=Whole(1, 100_000), default=3000, help="Matrices that are drawn.")
-@click.option("--seed", type=Whole(0), default=1, help="Of all random numbers.")
-@click.option("--size", default=2, help="Their rows.")
+@click.option("--count", type=Whole(1, 100_000), default=3000, help="Number of matrices to draw.")
+@click.option("--seed", type=Whole(0), default=1, help="Seed of all random numbers.")
+@click.option("--size", default=2, help="Number of rows of each matrix.")
 @click.option("--draws", default=100, help="Delay vectors per matrix with rho(A) < 1.")
-@click.option("--longest", default=30, help="Delays are from 1 to this, steps.")
+@click.option("--longest", default=30, help="Largest delay, steps; the smallest is 1.")
 @out_option
 @json_option
 def norms(count: int, seed: int, size: int, draws: int, longest: int, out: Path | None, as_json: bool) -> None:

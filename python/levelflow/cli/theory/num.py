@@ -39,7 +39,7 @@ def num(
     penalty: float | None,
     as_json: bool,
 ) -> None:
-    """Rates of the largest total utility (network utility maximisation), and the price of each link."""
+    """Print the rates that maximise total utility (network utility maximisation), and the price of each link."""
     from levelflow.cli.theory.shared import competition_of, flow_rows, link_rows, reply, show_rates
 
     found = competition_of(scenario, changes, at)

@@ -22,11 +22,11 @@ MOST_ROOTS = 6
 
 
 @click.command(epilog='Example: levelflow theory nyquist rcp --alpha 0.4 --beta 0.3 --rtt "100 ms" --out nyquist.png')
-@click.argument("law", required=False, help=f"{HAVE} loop; or none, with --num and --den.")
-@click.option("--alpha", type=float, help="Gain of a law.")
+@click.argument("law", required=False, help=f"{HAVE} loop. Without a law, give --num and --den.")
+@click.option("--alpha", type=float, help="Gain alpha of the law.")
 @click.option("--beta", type=float, help="rcp, xcp: gain on the queue.")
-@click.option("--eta", type=float, help="maxnet: speed of the slow part.")
-@click.option("--scale", type=float, help="maxnet: T, s.")
+@click.option("--eta", type=float, help="maxnet: relative speed at which a flow converges to its demand curve.")
+@click.option("--scale", type=float, help="maxnet: T, the price increase that divides the demand by e, s.")
 @click.option("--mu", type=float, help="maxnet: target utilisation.")
 @click.option("--averaged", is_flag=True, help="maxnet: receivers average prices over a round trip, as in section VI.")
 @click.option(
@@ -35,9 +35,9 @@ MOST_ROOTS = 6
     default="100 ms",
     help='Round-trip time; for maxnet also of several flows, "30 ms, 180 ms".',
 )
-@click.option("--num", metavar="NUMBERS", help="Coefficients, highest power first.")
-@click.option("--den", metavar="NUMBERS", help="Coefficients, highest power first.")
-@click.option("--delay", default=0.0, help="With --num: s.")
+@click.option("--num", metavar="NUMBERS", help="Numerator: coefficients, highest power first.")
+@click.option("--den", metavar="NUMBERS", help="Denominator: coefficients, highest power first.")
+@click.option("--delay", default=0.0, help="With --num and --den: delay of the loop, s.")
 @out_option
 @json_option
 def nyquist(
@@ -55,7 +55,7 @@ def nyquist(
     out: Path | None,
     as_json: bool,
 ) -> None:
-    """Show whether a loop with a pure delay is stable, its margins and its roots: of a law, or of your own fraction.
+    """Show stability, margins and roots of a loop with a pure delay. The loop is that of a law, or your own fraction.
 
     The loop L(s) = num/den e^(-s delay) is closed by negative feedback. Roots of 1 + L right of the axis are counted by
     Nyquist's criterion: encirclements of -1 plus unstable poles of L. The delay is exact, so a root list that begins
@@ -99,7 +99,7 @@ def _fraction(law: str | None, num: str | None, den: str | None, delay: float) -
     from levelflow.theory.stability.loops import Loop
 
     if law is not None or num is None or den is None:
-        raise TheoryError("--num and --den go together, and with no law; needs both, or a law alone")
+        raise TheoryError("--num and --den are given together and without a law; needs both, or only a law")
     loop = Loop.rational(numbers("num", num), numbers("den", den), delay=delay)
     return f"({num}) / ({den}), delay {delay:g} s", loop
 
@@ -175,7 +175,7 @@ def _show(name: str, data: LoopFacts) -> None:
     rows = [[name, "any" if value is None else f"{value:.6g}", unit] for name, value, unit in margins]
     if data["gain_margin_down"]:
         rows.insert(1, ["gain, downwards", f"{data['gain_margin_down']:.6g}", "times"])
-    show_table("What brings a root to the axis", ["margin", "value", ""], rows, numbers=False)
+    show_table("Changes that bring a root to the axis", ["margin", "value", ""], rows, numbers=False)
     rows = [[f"{root['re']:.6g}", f"{root['im']:.6g}", f"{root['residual']:.1e}"] for root in data["roots"]]
     show_table("Rightmost roots of 1 + L, and their mirror images", ["real, 1/s", "imaginary", "residual"], rows)
 

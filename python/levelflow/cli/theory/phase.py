@@ -47,10 +47,10 @@ class PhaseFacts(TypedDict):
 
 @click.command(epilog="Example: levelflow theory phase rcp --alpha 0.1 --beta 1 --out phase.png")
 @click.argument("law", help=f"{HAVE} phase portrait.")
-@click.option("--alpha", type=float, help="rcp, emkc, aimd.")
-@click.option("--beta", type=float, help="rcp, emkc, aimd.")
-@click.option("--tau", type=float, help="jetmax.")
-@click.option("--duration", default=1000.0, help="rcp: round trips.")
+@click.option("--alpha", type=float, help="rcp, emkc, aimd: gain.")
+@click.option("--beta", type=float, help="rcp, emkc, aimd: gain.")
+@click.option("--tau", type=float, help="jetmax: gain.")
+@click.option("--duration", default=1000.0, help="rcp: duration, round trips.")
 @out_option
 @json_option
 def phase(

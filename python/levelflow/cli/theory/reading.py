@@ -16,7 +16,7 @@ def array(text: str, name: str = "matrix") -> Any:
 
     A file is .json, or has rows of numbers in .csv or .txt.
 
-    The caller checks values that are not numbers.
+    Other values than numbers are returned, too; the caller rejects them.
 
     Raises:
         TheoryError: if there is no such file, or it cannot be read.

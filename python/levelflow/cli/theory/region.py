@@ -37,13 +37,13 @@ FINEST = 40
 @out_option
 @json_option
 def region(law: str, rtt: str | None, delays: str | None, fluid: int, out: Path | None, as_json: bool) -> None:
-    """Find the two gains for which a law is stable on one link, all delays equal: a table, and a picture.
+    """Print and draw the stable pairs of two gains of a law on one link with equal delays.
 
     Delays are pure delays, without approximation. Gains hold for all capacities and numbers of flows. JetMax and EMKC
     have no such region, since their stability does not depend on delays: `theory check` prints their stable gains.
 
-    With `--fluid`, RCP's fluid model runs from five starts per pair of gains, with the queue's floor at 0, which the
-    linear boundary leaves out.
+    With `--fluid`, RCP's fluid model runs from five initial states per pair of gains. Its queue cannot fall below 0;
+    the linear boundary ignores this limit.
     """
     from levelflow.cli.theory.shared import finite, reply
 

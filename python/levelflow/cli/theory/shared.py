@@ -23,9 +23,9 @@ if TYPE_CHECKING:
 HAVE = "A law; `levelflow theory laws` lists those that have a"
 
 at_option = click.option(
-    "--at", metavar="TIME", help='Only the flows active then, as in "45 s" [default: all listed flows].'
+    "--at", metavar="TIME", help='Only the flows active at this time, as in "45 s" [default: all listed flows].'
 )
-out_option = click.option("--out", type=PATH, metavar="FILE.png", help="Draw it into this file.")
+out_option = click.option("--out", type=PATH, metavar="FILE.png", help="Draw a picture into this file.")
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON and nothing else.")
 
 

@@ -34,17 +34,18 @@ LONGER, FEW = 100, 12
 @click.option(
     "--delays",
     metavar="STEPS",
-    help='Delays to check, too: one per flow, "1,4", or one per pair of flows, "[[1, 2], [3, 4]]" or a file.',
+    help='Delays to check in addition: one per flow, "1,4", or one per pair of flows, "[[1, 2], [3, 4]]" or a file.',
 )
-@click.option("--seed", type=Whole(0), default=1, help="Of the search for delays that break the system.")
+@click.option("--seed", type=Whole(0), default=1, help="Seed of the search for delays that make the system unstable.")
 @out_option
 @json_option
 def stability(given: str, delays: str | None, seed: int, out: Path | None, as_json: bool) -> None:
     """Decide whether x_i(n) = sum_j a_ij x_j(n - D_i) is stable, for given delays and for all delays.
 
-    A is the Jacobian of a control law in steps: the effect of one flow's rate on another's one round trip later.
-    Without delay, the spectral radius rho(A) decides. With delays, a norm below 1 proves stability. The best norm is
-    the scaled norm ||A||_s, the least ||W A W^-1||_2 over positive diagonal W. The printed weights w prove it.
+    A is the Jacobian of a control law in steps: a_ij is the effect of flow j's rate on flow i's rate one round trip
+    later. Without delay, the spectral radius rho(A) decides. With delays, a norm below 1 proves stability. The best
+    norm is the scaled norm ||A||_s, the least ||W A W^-1||_2 over positive diagonal W. The printed weights w are the
+    diagonal of such a W, and prove the upper bound of ||A||_s.
 
     The picture shows the roots and, for two flows, the plane of delays and the effect of scaling.
     """
@@ -108,10 +109,15 @@ def _show(a: Matrix, bound: Bound, always: Independence, classes: dict[str, Memb
     click.echo(_for_all(always))
     click.echo("")
     rows = [[each.name, f"{each.value:.6g}", _yes(each.proves), each.of, each.source] for each in always.conditions]
-    show_table("Below 1, each proves stability", ["what", "value", "proves", "for", "Zhang 2008"], rows, numbers=False)
+    show_table(
+        "Norms and radii; a value below 1 proves stability",
+        ["what", "value", "proves", "for", "Zhang 2008"],
+        rows,
+        numbers=False,
+    )
     rows = [[name, _yes(each.holds), f"{each.residual:.2g}", _weights(each.scaling)] for name, each in classes.items()]
     show_table("Classes", ["class", "holds", "lacks", "scaling"], rows, numbers=False)
-    reached = "" if bound.attained else "; nearer with weights farther apart"
+    reached = "" if bound.attained else "; weights with larger ratios bring the bounds closer"
     click.echo(f"||A||_s is between {bound.lower:.9g} and {bound.upper:.9g}: w = {_weights(bound.weights)}{reached}.")
 
 
@@ -126,7 +132,8 @@ def _for_all(always: Independence) -> str:
         return _verdict(f"For all delays: no. With delays {','.join(map(str, always.delays.tolist()))}", always.proof)
     if always.stable is None:
         return (
-            f"For all delays: not known. ||A||_s proves nothing; rho(U A) reaches {always.worst:.6g}, which is not 1."
+            f"For all delays: not known. ||A||_s is not below 1, and the largest rho(U A) found is {always.worst:.6g}, "
+            "not above 1."
         )
     return f"For all delays: no. Long delays turn phases so that rho(U A) = {always.worst:.6g} > 1."
 
@@ -139,7 +146,7 @@ def _verdict(which: str, found: Stability) -> str:
 def _show_margins(margins: list[Margin]) -> None:
     for which, margin in zip(["all delays", *(f"delay {k + 1}" for k in range(len(margins)))], margins, strict=False):
         most = f"at least {LONGER}" if margin.steps == LONGER else f"{margin.steps:g}"
-        click.echo(f"Steps that {which} may grow by: {'any number' if margin.steps == float('inf') else most}.")
+        click.echo(f"Steps by which {which} may grow: {'any number' if margin.steps == float('inf') else most}.")
 
 
 def _plain(

@@ -53,7 +53,7 @@ def count_of(entry: FlowRecord) -> int:
 def _known(entry: FlowRecord, what: str, value: float | None) -> float:
     """Returns a start time or a round-trip time, unless it is random."""
     if value is None:
-        raise FluidError(f"flow {entry['name']}: a {what} that is drawn has no fluid model; needs a number")
+        raise FluidError(f"flow {entry['name']}: a random {what} has no fluid model; needs a number")
     return value
 
 

@@ -103,11 +103,11 @@ class Network:
         if len(set(flow.route)) < len(flow.route):
             raise FluidError(f"{name}: crosses a link twice; a route may cross each link once")
         positive(**{f"{name}: round trip": flow.rtt, f"{name}: packet": flow.packet})
-        not_negative(**{f"{name}: start": flow.start, f"{name}: way to the first link": flow.access})
+        not_negative(**{f"{name}: start": flow.start, f"{name}: access delay": flow.access})
         _need(name, "stop", flow.stop, flow.stop >= flow.start, "a time not before its start")
         there = flow.access + sum(self.links[link].delay for link in flow.route)
         if there > flow.rtt * (1 + 1e-9):
-            raise FluidError(f"{name}: a round trip of {flow.rtt:g} s is shorter than the way there, {there:g} s")
+            raise FluidError(f"{name}: a round trip of {flow.rtt:g} s is shorter than the forward path, {there:g} s")
 
 
 def _check_link(link: Link, name: str) -> None:

@@ -227,8 +227,8 @@ def _judge(port: Port) -> Verdict:
     proposes = port.sender["propose"] == "true"
     if tau > 1 and proposes:
         why = (
-            f"with tau = {tau:g} above 1, what all flows propose is more than the link has room for, so none is "
-            "approved: they stay at their first rate"
+            f"with tau = {tau:g} above 1, the sum of all proposals exceeds the capacity of the link. No proposal is "
+            "approved, so flows keep their initial rates"
         )
         return Verdict(False, 1 / tau, None, why)
     left = abs(1 - tau)

@@ -1,5 +1,8 @@
 """Level (crates/laws/src/level): each link announces a level, up to which its flows may raise their rates.
 
+Link `k` announces the level `b_k`, and flow `f` has the rate `x_f`. The links other than `l` allow the flow the rate
+`e_fl`. Each link has a threshold `h`. A flow is below `h` if its `e_fl` is.
+
     e_fl = min b_k over the other links k of the path                           (1)
     x_f  = min b_k over the path                                                (2)
     h <- max((C - sum of e below h) / (flows not below h), C / flows)           (3)
@@ -238,9 +241,9 @@ def _judge(port: Port) -> Verdict:
         True,
         np.inf,
         heard + raised,
-        "Newton's steps reach the level at which flows fill the link, whatever the delays: after k other levels of "
-        "bottlenecks, two round trips and k + 3 updates of two intervals, and some tens to the last 1 % "
-        "(docs/theory/level.md)",
+        "for any delays, Newton's steps reach the level at which flows fill the link. After k other bottlenecks, this "
+        "takes two round trips and at most k + 3 updates of two intervals; the last 1 % takes some tens of further "
+        "updates (docs/theory/level.md)",
         "flows that send less than a packet in an interval",
     )
 

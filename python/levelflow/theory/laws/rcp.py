@@ -32,7 +32,7 @@ PADE = (np.array([1 / 12, -1 / 2, 1.0]), np.array([1 / 12, 1 / 2, 1.0]))
 STARTS = tuple((gamma, queue) for gamma in (0.5, 0.1, 0.01) for queue in (2.0, 0.0))
 #: Initial state that is the equilibrium.
 EQUILIBRIUM = (0.1, 0.0)
-#: Steps between samples for the convergence test. The number is not round, so samples meet every phase of a wave.
+#: Steps between samples for the convergence test. A round number could sample only some phases of an oscillation.
 SPARSE = 13
 #: Bound of |R N / C - 1| and q / (C d0) in the last tenth of a settled run.
 WITHIN = 0.02
@@ -304,7 +304,7 @@ def settles_from_anywhere(
 ) -> NDArray[np.bool_]:
     """Returns True, per pair of gains, if the fluid model settles from all `STARTS` except the equilibrium.
 
-    Without a buffer limit, a small alpha lets the queue grow to thousands of C d0; settling then takes some 10^5 round
+    Without a buffer limit, a small alpha lets the queue grow to thousands of C d0. Settling then takes some 10^5 round
     trips.
 
     Args:
@@ -356,7 +356,7 @@ def region() -> Region:
     """
     rows = tuple((beta, *_ends(beta, pade=False), *_ends(beta, pade=True)) for beta in BETAS)
     head = ("beta", "alpha from", "to", "Padé: from", "to")
-    note = f"Stable below the curve. No alpha is for beta above {beta_limit():.4f}."
+    note = f"Stable below the curve. No alpha is stable for beta above {beta_limit():.4f}."
     return Region(("alpha", "beta"), curves(), head, rows, note)
 
 

@@ -218,7 +218,7 @@ def region() -> Region:
         margins = aggregate_loop(alpha, beta).margins
         rows.append((alpha, beta, margins.gain, math.degrees(margins.phase)))
     head = ("alpha", "beta", "gain margin", "phase margin (degrees)")
-    note = f"Stable below the curves. Theorem 1 takes alpha below pi / (4 sqrt(2)) = {ALPHA_LIMIT:.4f}."
+    note = f"Stable below the curves. Theorem 1 requires alpha below pi / (4 sqrt(2)) = {ALPHA_LIMIT:.4f}."
     return Region(("alpha", "beta"), curves, head, tuple(rows), note)
 
 

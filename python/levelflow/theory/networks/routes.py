@@ -71,7 +71,7 @@ def read_crossings(routes: Routes, links: int) -> tuple[Ints, Ints, Ints]:
         lengths = np.array([len(route) for route in routes], dtype=np.int64)
         link = np.array([index(link) for route in routes for link in route], dtype=np.int64)
     except TypeError:
-        raise RouteError("routes are not allowed that are no lists of links; needs whole numbers per flow") from None
+        raise RouteError("routes are not lists of links; needs whole numbers per flow") from None
     if not lengths.all():
         raise RouteError(f"flow {np.argmin(lengths)} crosses no link, so nothing limits it")
     flow = np.repeat(np.arange(lengths.size), lengths)

@@ -104,7 +104,8 @@ def marking_levels(
     bad = np.flatnonzero(~((room > 0) & (room <= capacity)))
     if bad.size:
         raise CapacityError(
-            f"link {bad[0]}: a foreign load is not allowed that leaves {room[bad[0]]} of {capacity[bad[0]]}"
+            f"link {bad[0]}: unresponsive load {capacity[bad[0]] - room[bad[0]]} is not allowed; "
+            f"needs a number from 0 to below {capacity[bad[0]]}"
         )
     prices = _prices_alone(flow, link, np.log(room), weight, exponent)
     bad = np.flatnonzero(prices > beta)

@@ -96,7 +96,7 @@ def roots(matrix: ArrayLike, delays: ArrayLike) -> Complexes:
     found = []
     for block, steps, factor in _blocks(a, read_delays(delays, len(a))):
         if _state(block, steps) > LARGEST_STATE:
-            raise ParameterError(f"{_state(block, steps)} roots are too many; up to {LARGEST_STATE} are all computed")
+            raise ParameterError(f"{_state(block, steps)} roots are too many; needs at most {LARGEST_STATE}")
         values = np.linalg.eigvals(_companion(block, steps)).astype(np.complex128)
         turns = np.exp(2j * np.pi * np.arange(factor) / factor)
         found.append((values[:, None] ** (1 / factor) * turns).ravel())
@@ -266,7 +266,9 @@ def _largest_by_counting(a: Matrix, steps: Ints) -> complex:
     pairs = _pairs(steps)
     degree = int(np.where(a != 0, pairs, 0).max(axis=1).sum())
     if degree > _LARGEST_DEGREE:
-        raise ParameterError(f"delays that add up to {degree} steps are too long; the sum may be {_LARGEST_DEGREE}")
+        raise ParameterError(
+            f"delays that add up to {degree} steps are too long; needs a sum of at most {_LARGEST_DEGREE}"
+        )
     lowest = math.exp(-18 / degree)  # keeps powers of `lowest` above rounding errors
     unit = 1.0
     for _ in range(40):

@@ -91,8 +91,8 @@ class Loop:
     """Open loop `L(s) = numerator / denominator`, strictly proper.
 
     The highest power of the denominator must have no delay, and exceed the powers of the numerator. Otherwise the
-    closed loop is neutral or advanced. Infinitely many roots may then be relevant, and the smallest change of a delay
-    can move infinitely many roots across the axis.
+    closed loop is neutral or advanced. Infinitely many roots may then be relevant. The smallest change of a delay can
+    then move infinitely many roots across the axis.
 
     Raises:
         LoopError: if the loop is not of this form.
@@ -108,7 +108,7 @@ class Loop:
         if self.denominator.degree < 0:
             raise LoopError("the denominator is 0; needs a coefficient other than 0")
         if not self.denominator.retarded:
-            raise LoopError("the denominator's highest power has a delay; needs one that is alone with it")
+            raise LoopError("the denominator's highest power has a delay; needs a highest power without delay")
         if self.numerator.degree >= self.denominator.degree:
             raise LoopError(
                 f"degree {self.numerator.degree} over {self.denominator.degree} is not allowed; "

@@ -159,7 +159,7 @@ class QuasiPolynomial:
             LoopError: if the highest power has a delay.
         """
         if not self.retarded:
-            raise LoopError("the highest power of s has a delay; needs one that is alone with it")
+            raise LoopError("the highest power of s has a delay; needs a highest power without delay")
         if self.degree == 0:
             return []
         longest = self.delays[-1]

@@ -57,12 +57,12 @@ def _explicit_verdict(port: Port, settled: Bools, time: float, lags: Floats, wei
         if weight
     ]
     linear = sum(loops[1:], start=loops[0]).stable
-    why = "so is the loop near it" if linear else "the loop near it is unstable, but a queue ends at 0"
+    why = "its linear loop is stable, too" if linear else "its linear loop is unstable, but a queue cannot fall below 0"
     return Verdict(
         stable,
         margin,
         float(time * port.mean_delay) if stable else None,
-        f"alpha = {alpha:g}, beta = {beta:g}: a run of the fluid {'settles' if stable else 'never settles'}"
+        f"alpha = {alpha:g}, beta = {beta:g}: a run of the fluid model {'settles' if stable else 'never settles'}"
         + (f"; {why}" if stable else "")
         + " (Dukkipati et al. 2005, section IV)",
         times_larger("alpha and beta", margin) if stable else "",
