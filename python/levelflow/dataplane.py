@@ -10,7 +10,7 @@ from pathlib import Path
 
 #: Name of the program, and environment variable that overrides its path.
 PROGRAM, VARIABLE = "levelflow-net", "LEVELFLOW_NET"
-#: Entry in the `needs` of checks that measure the kernel router.
+#: Entry of `needs` in claim.toml for checks that measure the kernel router.
 NEED = "data plane"
 #: Arguments of a short test run of the router, in a separate network namespace.
 TRIAL = ("router", "--dev", "lo", "--capacity", "1 Mb/s", "--duration", "10 ms", "--quiet")

@@ -179,7 +179,7 @@ def test_completion_ratio_counts_only_arrivals_that_both_finished():
     a = completions_of([1.0, 2.0, 3.0], [4.0, 6.0, 100.0], [1, 2, 3])
     b = completions_of([1.0, 2.0], [2.0, 2.0], [1, 2])
     assert completions.afct_ratio(a, b) == pytest.approx(2.5)
-    with pytest.raises(ValueError, match="share no arrival"):
+    with pytest.raises(ValueError, match="no arrival completed in both runs"):
         completions.afct_ratio(a, completions_of([9.0], [1.0], [1]))
 
 

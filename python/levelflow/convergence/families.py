@@ -30,7 +30,7 @@ MBPS_PER_FLOW = (2.0, 10.0)
 ROUND_TRIP_S = (0.001, 2.0)
 #: Limit on the expected number of link crossings of packets in a run.
 MAX_PACKET_HOPS = 4e6
-#: Period in which flows arrive and leave, in steps.
+#: Period in which flows arrive and leave, in steps (see `levelflow.convergence.trial`).
 ARRIVAL_STEPS = 20
 MODES = ("at once", "come and go")
 

@@ -108,7 +108,7 @@ def afct_ratio(a: pl.DataFrame, b: pl.DataFrame, sizes: SizeClass = ANY_SIZE, wi
     keys = ["start_s", "bytes"]
     both = select(a, sizes, window).join(b, on=keys, suffix="_b", maintain_order="left")
     if both.is_empty():
-        raise ValueError("the two runs share no arrival that both completed")
+        raise ValueError("no arrival completed in both runs")
     return _ratio(both["fct_s"].to_numpy(), both["fct_s_b"].to_numpy())
 
 

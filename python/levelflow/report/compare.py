@@ -47,11 +47,11 @@ FACTS: tuple[Literal["law", "throughput_bps", "goodput_bps", "share_bps", "dista
     "distance",
     "loss",
 )
-#: Quantiles of the round trip in excess of the base round trip.
+#: Quantiles of the RTT excess: the round trip minus the base round trip.
 EXCESSES: tuple[Literal["p50", "p99"], ...] = ("p50", "p99")
 #: Limits on flow panels and link panels in a picture.
 MOST_FLOWS, MOST_LINKS = 4, 2
-#: Limits on the number of differences and of letters in a result's name. The directory name replaces longer names.
+#: Limits on the differences listed in a result's name, and on its letters. The directory name replaces longer names.
 PARTS, LETTERS = 3, 44
 #: Scenario keys that do not distinguish experiments.
 ASIDE = ("name", "description", "seed")
@@ -113,7 +113,11 @@ def beside(results: Sequence[RunData]) -> Comparison:
 
 
 def names_of(results: Sequence[RunData]) -> tuple[str, ...]:
-    """Returns distinct names of the results: differences of environment and scenario, or else directory names."""
+    """Returns distinct names of the results.
+
+    A name lists the values that differ between the results, in environment and scenario. If such names are equal or too
+    long, directory names replace them.
+    """
     where = ["network" if "network" in result.manifest else "simulator" for result in results]
     descriptions = [_descriptions(result) for result in results]
     differing = [

@@ -118,7 +118,7 @@ def _plot(panel: Panel, end: float, number: int) -> str:
 class Chart:
     """Stretchable SVG chart; axis numbers are HTML text outside the SVG.
 
-    The last attribute is the HTML of a second axis.
+    The field after `under` is the HTML of a second axis.
 
     Attributes:
         name: Id of the HTML element.

@@ -141,8 +141,8 @@ def number_of(value: Any) -> float | None:
 def weight_of(place: str, given: Any) -> Fraction | None:
     """Returns the weight of an edge as a fraction.
 
-    The denominator is at most 1000 if such a fraction has the float value of the weight. Otherwise, the fraction has
-    the decimals of the weight.
+    This is a fraction with a denominator of at most 1000 if its float value equals the weight. Otherwise, the fraction
+    has the decimals of the weight.
 
     Raises:
         ScenarioError: if the weight is not a number above 0.

@@ -222,7 +222,7 @@ def test_an_invalid_run_is_rejected(arguments, columns):
 def test_a_path_of_more_links_than_steps_asks_for_smaller_ones():
     network = Network([LINK] * 30, [Flow("rcp", range(30), 0.61)])
     assert simulate(network, 1.0, step=0.01).times.size == 100
-    with pytest.raises(FluidError, match="needs less"):
+    with pytest.raises(FluidError, match="needs a shorter step"):
         simulate(network, 1.0, step=0.03)
 
 

@@ -238,7 +238,7 @@ def test_aimd_is_faster_by_the_factor_of_corollary_6():
         (r"share 0.0 is not allowed", lambda: emkc_avq.differences(0, 1.0)),
         (r"cut 1.5 is not allowed", lambda: aimd.steps_to_fairness(2, 1.0, 0.1, 1.5, 0.1)),
         (r"eps 0.0 is not allowed", lambda: emkc.steps_to_fairness(2, 1.0, 0.1, 0.5, 0.0)),
-        (r"not that fair after 10 steps", lambda: steps_to_fairness(lambda x: x, [1.0, 2.0], 0.1, most=10)),
+        (r"not reached within 10 steps", lambda: steps_to_fairness(lambda x: x, [1.0, 2.0], 0.1, most=10)),
     ],
 )
 def test_questions_without_an_answer_are_rejected(line, call):

@@ -160,7 +160,7 @@ def test_hurleys_utility_is_near_that_of_tcp():
         ("gain inf", lambda: Users(gains=np.inf)),
         ("beta 0.0 is not allowed", lambda: program(Users(), 0)),
         ("beta nan is not allowed", lambda: best([[0]], [1.0], Users(), np.nan)),
-        ("kept 0.9 without a beta is not allowed", lambda: best([[0]], [1.0], Users(kept=0.9))),
+        ("kept 0.9 is not allowed without a beta", lambda: best([[0]], [1.0], Users(kept=0.9))),
         ("3 users for 2 routes; needs one each", lambda: best([[0], [0]], [1.0], Users(weights=[1, 2, 3]))),
         ("loss exponent 0", lambda: utility_exponent(0)),
         ("loss exponent nan", lambda: utility_exponent(np.nan)),

@@ -47,7 +47,7 @@ def stability(given: str, delays: str | None, seed: int, out: Path | None, as_js
     norm is the scaled norm ||A||_s, the least ||W A W^-1||_2 over positive diagonal W. The printed weights w are the
     diagonal of such a W, and prove the upper bound of ||A||_s.
 
-    The picture shows the roots and, for two flows, the plane of delays and the effect of scaling.
+    The picture shows the roots. For two flows, it also shows the stable pairs of delays, and the norms of W A W^-1.
     """
     from levelflow.cli.theory.reading import array, matrix
     from levelflow.cli.theory.shared import reply

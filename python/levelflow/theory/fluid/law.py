@@ -267,4 +267,4 @@ def need_routers(law: str, path: Crossings, names: Sequence[str]) -> None:
     """Raises FluidError if the law needs routers and the path of a flow has none."""
     alone = np.flatnonzero(~np.logical_or.reduceat(path.runs, path.starts))
     if alone.size:
-        raise FluidError(f"{names[alone[0]]}: {law} needs a router on its path, and no link there runs one")
+        raise FluidError(f"{names[alone[0]]}: {law} needs a router on its path, but no link of the path runs one")

@@ -250,7 +250,7 @@ class _Engine:
         self.paths = paths = Paths.of(network, self.order, step)
         self.groups = [_Group(law, network, self.order, paths, {"each_loss": each_loss}) for law in laws]
         if paths.back.min() < step:
-            raise FluidError(f"step {step:g} s is too long for the number of links on a path; needs less")
+            raise FluidError(f"step {step:g} s is too long for the number of links on a path; needs a shorter step")
         packet = np.concatenate([group.law.packet for group in self.groups])
         ecn = np.concatenate([group.law.ecn for group in self.groups])
         self.base = np.concatenate([group.law.base for group in self.groups])

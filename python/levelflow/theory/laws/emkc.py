@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from levelflow.theory.networks.routes import Routes
     from levelflow.theory.verdict import Port
 
-#: Largest number of rounds, and relative tolerance, of an iteration. It makes losses and the loads behind lossy links
-#: consistent.
+#: Largest number of rounds, and relative tolerance, of the iteration between losses and the loads after lossy links.
 MOST_ROUNDS, SAME = 200, 1e-12
 
 

@@ -206,7 +206,7 @@ def program(users: Users, beta: float | None, *, marks: bool = False, blind: boo
         positive(beta=beta)
     kept = np.asarray(users.kept)
     if beta is None and not marks and (kept < 1).any():
-        raise ParameterError(f"kept {kept.tolist()} without a beta is not allowed; needs 1, or users of marks")
+        raise ParameterError(f"kept {kept.tolist()} is not allowed without a beta; needs 1, or marks instead of losses")
     costs = np.zeros_like(kept) if marks or beta is None else beta * (1 - kept) / kept
     return Program(users.felt_weights(blind) / kept, np.asarray(users.exponents), costs)
 

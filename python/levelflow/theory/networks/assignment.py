@@ -279,7 +279,7 @@ def random_assignment(random: np.random.Generator, routes: Routes) -> Assignment
 def random_consistent(random: np.random.Generator, routes: Routes) -> Assignment:
     """Returns an assignment from a random order of all links: each flow follows its first link in this order."""
     if not read_crossings(routes, LARGEST_WHOLE)[1].size:
-        raise AssignmentError("no routes are not allowed; needs at least one")
+        raise AssignmentError("an empty list of routes is not allowed; needs at least one route")
     rank = random.permutation(max(max(route) for route in routes) + 1)
     return assign(routes, [min(route, key=lambda link: rank[link]) for route in routes])
 

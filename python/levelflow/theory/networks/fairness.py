@@ -56,4 +56,4 @@ def steps_to_fairness(step: Callable[[Floats], Floats], start: ArrayLike, eps: f
         if rates.min() >= least * rates.max():
             return count
         rates = step(rates)
-    raise ParameterError(f"eps {eps} is not allowed; the rates are not that fair after {most} steps")
+    raise ParameterError(f"eps {eps} is not reached within {most} steps; needs a law whose rates become equal")

@@ -81,7 +81,7 @@ def plane(matrix: ArrayLike, longest: int = 30, canvas: FigureBase | None = None
     whole(1, longest=longest)
     a = read_matrix(matrix)
     if len(a) != 2:
-        raise MatrixError(f"{len(a)} rows have no plane of delays; needs 2")
+        raise MatrixError(f"a matrix of {len(a)} rows is not allowed; a plane of delays needs 2")
     steps = np.arange(1, longest + 1)
     pairs = np.stack(np.meshgrid(steps, steps), axis=-1)
     stable = are_stable(a[None], pairs.reshape(1, -1, 2)).reshape(longest, longest)
@@ -113,7 +113,7 @@ def scalings(matrix: ArrayLike, canvas: FigureBase | None = None) -> FigureBase:
     """
     a = read_matrix(matrix)
     if len(a) != 2:
-        raise MatrixError(f"{len(a)} rows have more than one ratio of weights; needs 2")
+        raise MatrixError(f"a matrix of {len(a)} rows is not allowed; a single ratio of weights needs 2")
     ratios = np.geomspace(1 / _SPREAD, _SPREAD, 201)
     with drawn_on(canvas, 6, 4.2, LOG_STYLE) as figure:
         axes = figure.subplots()
