@@ -1,4 +1,4 @@
-"""Dynamics of the source, and average of the receiver, for given prices."""
+"""Dynamics of the source, and average of the receiver, for given prices. xi is the state of the source (eq 6)."""
 
 import numpy as np
 

@@ -48,7 +48,7 @@ def over_sharing(rows, sizes):
 
 
 def over_bound(rows):
-    """Ratio of the mean completion time to 1.5 RTPD + L/C, per size."""
+    """Ratio of the mean completion time to the bound 1.5 RTPD + L/C (round trip, size, capacity), per size."""
     return completions.by_size(rows, C, 0.0)
 
 

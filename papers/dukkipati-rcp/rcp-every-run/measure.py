@@ -1,4 +1,7 @@
-"""Drops in all runs of the other figures, and completion times compared with their lower bound 1.5 RTPD + L/C."""
+"""Drops in all runs of the other figures, and completion times compared with their lower bound.
+
+The bound is 1.5 RTPD + L/C, with the round-trip propagation delay RTPD, the size L and the capacity C.
+"""
 
 import numpy as np
 

@@ -32,7 +32,7 @@ def counted(run):
 
 
 def error(run, plan):
-    """Mean deviation of rho C/R from the number of flows, relative to this number."""
+    """Mean deviation of rho C/R (load, capacity, offered rate) from the number of flows, relative to this number."""
     return queues.n_estimate_error(run.links, LINK, plan.load * plan.capacity, counted(run), WIDTH)
 
 

@@ -1,4 +1,8 @@
-"""Verifies the equations of ABS and of adaptive DropTail in the engine, and ABS on a link that is never full."""
+"""Verifies the equations of Adaptive Buffer Sizing (ABS) and Adaptive DropTail (ADT) in the engine.
+
+Also runs ABS on a link that is never full. ABS has a buffer b_p for the target of the loss rate p, and a buffer b_u for
+the target of the utilisation u.
+"""
 
 import numpy as np
 

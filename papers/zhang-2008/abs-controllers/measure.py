@@ -1,4 +1,4 @@
-"""Verifies the controllers of ABS on a plant of first order, and the gradients of their training."""
+"""Verifies controllers of Adaptive Buffer Sizing (ABS) on a plant of first order, and gradients of their training."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""ABS with twenty flows: two pairs of targets, without and with training of the gains."""
+"""Adaptive Buffer Sizing (ABS) with twenty flows: two pairs of targets, without and with training of the gains."""
 
 import numpy as np
 

@@ -20,7 +20,7 @@ SETTLED = (20, 120)  # s
 
 
 def room(flows):
-    """C R_e of the comparison of rules, packets."""
+    """Bandwidth-delay product C R_e of the comparison of rules, packets. R_e is the harmonic mean of round trips."""
     return pipe(CAPACITY, harmonic_rtt(0.030, 0.030 + 0.002 * np.asarray(flows)))
 
 

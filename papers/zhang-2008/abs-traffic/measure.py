@@ -1,4 +1,7 @@
-"""Measures ABS, and ABS in logarithms, under changing loads, web users, datagrams and a mix of TCP variants."""
+"""Measures Adaptive Buffer Sizing (ABS), also in logarithms.
+
+Traffic: changing loads, web users, datagrams and a mix of TCP variants.
+"""
 
 import numpy as np
 

@@ -1,4 +1,7 @@
-"""Measures EMKC, and XCP, RCP and EMKC-AVQ with D_max, on T3, where receivers delay their ACKs at random."""
+"""Measures EMKC, XCP, RCP and EMKC-AVQ on T3, where receivers delay their ACKs at random.
+
+XCP, RCP and EMKC-AVQ use the largest round trip, D_max.
+"""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Measures EMKC-AVQ on T1 and T2, and its overshoot with a large alpha."""
+"""Measures EMKC-AVQ on T1 and T2 (baselines-t1, baselines-t2), and its overshoot with a large alpha."""
 
 import numpy as np
 
@@ -41,7 +41,7 @@ def steady(result):
 
 
 def virtual_capacity(result):
-    """Mean of y (1 - p) in the steady window, Mb/s. The price p is 1 - Cv/y."""
+    """Mean of y (1 - p) in the steady window, Mb/s. The price p is 1 - Cv/y, with the virtual capacity Cv."""
     window = series.steady(JOIN, END)
     _, load = series.link_series(result.links, LINK, "arrival_bps", window)
     _, price = series.link_series(result.links, LINK, "signal", window)

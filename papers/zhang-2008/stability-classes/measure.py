@@ -1,4 +1,7 @@
-"""Verifies lemmas 8 to 12 and theorems 5 and 6: classes of matrices that are stable if rho(A) < 1."""
+"""Verifies lemmas 8 to 12 and theorems 5 and 6: classes of matrices that are stable if rho(A) < 1.
+
+rho(A) is the spectral radius of A.
+"""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Measures XCP on T1, T2 and T4."""
+"""Measures XCP on T1, T2 and T4, the networks of baselines-t1, baselines-t2 and baselines-t4."""
 
 import numpy as np
 

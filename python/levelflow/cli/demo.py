@@ -23,7 +23,7 @@ NEXT = (
 
 @click.command()
 def demo() -> None:
-    """Run topology T1 under three laws, compare them, and draw pictures into `results`."""
+    """Run one bottleneck with two flows (T1) under three laws, compare them, and draw pictures into `results`."""
     drawing.load()
     from levelflow.cli.show import show_table
     from levelflow.report import plots

@@ -1,7 +1,7 @@
 """Metrics of flow completion times (``completions`` table), compared with processor sharing.
 
-Times are in seconds, capacities in bit/s and sizes in bytes. A size class ``(low, high)`` includes sizes from low to
-just below high.
+RTPD is the round-trip propagation delay, L the size and C the capacity. Times are in seconds, capacities in bit/s and
+sizes in bytes. A size class ``(low, high)`` includes sizes from low to just below high.
 """
 
 from __future__ import annotations

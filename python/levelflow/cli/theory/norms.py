@@ -28,9 +28,9 @@ if TYPE_CHECKING:
 def norms(count: int, seed: int, size: int, draws: int, longest: int, out: Path | None, as_json: bool) -> None:
     """Measure how well norms predict which random matrices become unstable under delays (Zhang 2008, fig 12 and 13).
 
-    Every counted matrix has rho(A) < 1, so all are stable without delay. A norm is safe if no unstable matrix has a
-    norm below 1. It is sharp if no stable matrix has a norm of 1 or more. Only ||A||_s is both, with few exceptions:
-    100 draws may miss the delays that make a matrix unstable.
+    Every counted matrix has a spectral radius rho(A) < 1, so all are stable without delay. A norm is safe if no
+    unstable matrix has a norm below 1. It is sharp if no stable matrix has a norm of 1 or more. Only ||A||_s is both,
+    with few exceptions: 100 draws may miss the delays that make a matrix unstable.
     """
     from levelflow.cli.show import show_table
     from levelflow.cli.theory.shared import reply

@@ -1,11 +1,12 @@
 """MaxNet: links integrate their excess load into a price; flows follow the largest price of their path.
 
-    p' = (y - mu C + q/T0)/C,  p >= p_min                                    Andrew et al., eq 3 and fig 3
+    p' = (y - mu C + Q/T0)/C,  p >= p_min                                    Andrew et al., eq 3 and fig 3
     x  = x_max exp(xi - alpha q/tau),  xi' = (alpha eta/tau^2) (T ln(x_max/x) - q)                   eq 6, 7
 
-`tau` is the round trip without queueing. `q` is the price, which the receiver averages over a round trip. A window `tau
-x` without pacing sends `x tau/RTT`. A flow starts at the spare capacity of its path. Over two round trips, its rate
-moves linearly to the rate for its price (MaxStart). Not modelled: rounding to packets and to header fields.
+`y` is the load of a link, and `Q` its queue. `tau` is the round trip without queueing. `q` is the largest price of the
+path, which the receiver averages over a round trip. A window `tau x` without pacing sends `x tau/RTT`. A flow starts at
+the spare capacity of its path. Over two round trips, its rate moves linearly to the rate for its price (MaxStart). Not
+modelled: rounding to packets and to header fields.
 """
 
 from __future__ import annotations

@@ -4,10 +4,10 @@
     emkc_avq  emkc with Cv for C,  Cv' = tau (gamma C - y)/D_max,  Cv <= gamma C                      (129, 130)
     kelly     x(n) = x(n-1) + kappa (omega - x(n-D) sum_j mu_j),   mu_j = 1 - C_j/y_j                 (1, 2)
 
-The unit of `n` is the router's interval. `D` is the round trip plus one interval. In this interval, a router measures
-the load. It signals this load in the next interval. The equations of EMKC remain difference equations and hold at all
-times, as if several senders with interleaved steps shared the flow. The equation of Kelly is replaced by its continuous
-limit.
+Symbols are those of `theory.laws.emkc`, `emkc_avq` and `kelly`; `Cv` is `V` there. The unit of `n` is the router's
+interval. `D` is the round trip plus one interval. In this interval, a router measures the load. It signals this load in
+the next interval. The equations of EMKC remain difference equations and hold at all times, as if several senders with
+interleaved steps shared the flow. The equation of Kelly is replaced by its continuous limit.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
     R' = R/(C d) (alpha (C - y) - beta q/d)                       Dukkipati, McKeown, eq 2 and 4
 
-`d` is the mean round trip of the arrivals, including queueing. A sender immediately uses the smallest `R` of its path
-that it receives. The model has an interval `T` of 0, and averages round trips without lag.
+`R` is the rate that a router offers, `y` its load, and `q` its queue. `d` is the mean round trip of the arrivals,
+including queueing. A sender immediately uses the smallest `R` of its path that it receives. The model has an interval
+`T` of 0, and averages round trips without lag.
 """
 
 from __future__ import annotations

@@ -2,11 +2,12 @@
 
     phi = alpha d (C - y) - beta q,   h = max(0, gamma y d - |phi|)          Katabi, Handley, Rohrs 2002, section 3.5
 
-The control interval `d` is the mean round trip. In each interval, a router grants `h + phi+` to flows in equal parts,
-and reclaims `h + phi-` in proportion to their rates. Per unit of time, a flow of rate `x` gains `(h + phi+)/(d^2 N) -
-(h + phi-)/(d^2 y) x` bit/s at each router. The smallest gain of the path counts. A single router follows the fluid
-model of section 4 of the paper, `y' = (phi/d)/d`. The queue is the persistent queue. A window changes by gain times
-round trip. Not modelled: control intervals, and the state of pools between intervals.
+`y` is the load of a link, `q` its queue, and `N` its number of flows. The control interval `d` is the mean round trip.
+In each interval, a router grants `h + phi+` to flows in equal parts, and reclaims `h + phi-` in proportion to their
+rates. Per unit of time, a flow of rate `x` gains `(h + phi+)/(d^2 N) - (h + phi-)/(d^2 y) x` bit/s at each router. The
+smallest gain of the path counts. A single router follows the fluid model of section 4 of the paper, `y' = (phi/d)/d`.
+The queue is the persistent queue. A window changes by gain times round trip. Not modelled: control intervals, and the
+state of pools between intervals.
 """
 
 from __future__ import annotations

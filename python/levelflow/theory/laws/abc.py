@@ -4,7 +4,9 @@
     load = eta + N / (mu RTT)                        if that is below 1, without a queue
     x    = d_t + delta (N / (mu RTT) - 1 + eta)      otherwise; RTT includes x
 
-`w` is the window in packets, and `x` is the queueing delay. Times are in s, the capacity `mu` in packets/s.
+`w` is the window in packets, and `N` the number of flows. `x` is the queueing delay, and `d_t` its tolerated part.
+`eta` is the target utilisation, and `delta` the target time to drain the excess. Times are in s, the capacity `mu` is
+in packets/s.
 """
 
 from __future__ import annotations

@@ -3,7 +3,8 @@
     x_i(n) = x_i(n - D_i) + alpha - beta eta_i x_i(n - D_i),   eta_i: the largest price of the path    (61, 62)
     p = (y - C) / y                                                                                     (85)
 
-Rates and capacities are in any common unit. `alpha` is in the same unit, per step.
+Flow `i` has the rate `x_i` and a round trip of `D_i` steps. A link has the price `p`, the load `y` and the capacity
+`C`. Rates and capacities are in any common unit. `alpha` is in the same unit, per step; `beta` is the gain.
 """
 
 from __future__ import annotations

@@ -3,8 +3,9 @@
     V(n) = min(V(n - 1) + gain (gamma C - y(n)), gamma C)    gain = tau Delta / D_max    (130)
     p(n) = (y(n) - V(n)) / y(n)
 
-Steps are the routers' intervals, of length `Delta`; `target` is `gamma C`. Rates are in any common unit; `alpha` is in
-the same unit, per step. Virtual capacities may be negative, and prices above 1.
+A link has the virtual capacity `V`, the load `y` and the price `p`. Steps are the routers' intervals, of length
+`Delta`. `D_max` is the largest round trip, and `target` is `gamma C`. Rates are in any common unit; `alpha` is in the
+same unit, per step. Virtual capacities may be negative, and prices above 1.
 """
 
 from __future__ import annotations

@@ -4,9 +4,9 @@
     x_r(n) = (1 - tau) x_r(n - D_r) + tau g(n - backward delay)     (134)
     p_l(n) = 1 - gamma_l C_l / y_l(n)                               (135)
 
-`N_l` flows respond to link `l`; `u_l` is the load of flows that cross link `l` and respond to another link. `target` is
-`gamma C`. If links lose packets, each link counts the packets that arrive at it (eq. 151-152). Rates are in any common
-unit.
+`g_l` is the fair share of link `l`, `p_l` its price and `y_l` its load. `x_r` is the rate of flow `r`. `N_l` flows
+respond to link `l`. `u_l` is the load of flows that cross link `l` and respond to another link. `target` is `gamma C`.
+If links lose packets, each link counts the packets that arrive at it (eq. 151-152). Rates are in any common unit.
 """
 
 from __future__ import annotations

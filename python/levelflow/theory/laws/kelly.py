@@ -4,7 +4,8 @@
       mu_j(n) = p_j(load of link j)                                    (2)
     p = (y - C) / y                                                                                  (53, 55)
 
-Rates, capacities and `omega` are in any common unit.
+Flow `i` has the rate `x_i`, the gain `kappa_i`, the payment `omega_i` and a round trip of `D_i` steps. Link `j` has the
+price `mu_j`, the load `y` and the capacity `C`. Rates, capacities and `omega` are in any common unit.
 """
 
 from __future__ import annotations

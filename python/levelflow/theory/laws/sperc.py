@@ -2,8 +2,9 @@
 
     b_l = (C - sum of x satisfied at l) / (flows of l that are not satisfied)
 
-A flow is satisfied at a link that allows the flow a higher rate than another link of its path. Rates are in any common
-unit; `C` is `gamma` times the capacity. In a round, each flow updates every hop of its path.
+`b_l` is the allocation of link `l`, and `x` is the rate of a flow. A flow is satisfied at a link that allows the flow a
+higher rate than another link of its path. Rates are in any common unit; `C` is `gamma` times the capacity. In a round,
+each flow updates every hop of its path.
 """
 
 from __future__ import annotations

@@ -11,7 +11,10 @@
     Eun and Wang      anything from C R / sqrt(N) to C R N
     Adaptive DropTail b + K (u* - u),  0 < K < 2 / k_2                              Kellett et al., eq. 11
 
-`C R`, the bandwidth-delay product, is in packets. Controllers that adapt the buffer at run time are in
+`N` is the number of flows. `C R`, the bandwidth-delay product, is in packets. BSCL is "Buffer Sizing for Congested
+Links". In BSCL, `R_e` is the harmonic mean of round-trip times, `R_p` excludes queueing, `p` is the fraction of flows
+that lose a packet in a congestion event with `L` losses, and `S` is one packet. In ADT, `u` is the utilisation, `u*`
+its target, and `k_2` the slope of utilisation over the buffer. Controllers that adapt the buffer at run time are in
 `zhang_models.adaptive_buffer`.
 """
 

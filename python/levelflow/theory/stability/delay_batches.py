@@ -1,7 +1,7 @@
 """Stability of many small systems with many delays each, and the random experiments of Zhang 2008, figs 12-13.
 
-The roots of `det(diag(z^D) - A)` are not computed. The Schur-Cohn recursion decides from the coefficients if all roots
-lie inside the unit circle.
+rho(A) is the spectral radius of A. The roots of `det(diag(z^D) - A)` are not computed. The Schur-Cohn recursion decides
+from the coefficients if all roots lie inside the unit circle.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Classes of matrices that are stable under all diagonal delays if and only if rho(A) < 1 (Zhang 2008, theorem 5)."""
+"""Classes of matrices that are stable under all diagonal delays if and only if rho(A) < 1 (Zhang 2008, theorem 5).
+
+rho(A) is the spectral radius, the largest modulus of an eigenvalue.
+"""
 
 from __future__ import annotations
 

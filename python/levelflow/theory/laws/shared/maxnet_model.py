@@ -7,8 +7,9 @@ A link integrates its relative overload into a price `p`. A flow receives the la
     xi' = (alpha eta/tau^2) (D^-1(x) - q)                                    (6b)
 
 At equilibrium, every flow is on one demand curve, `x = D(q) = x_max e^(-q/T)` (7). Equal prices then imply equal rates,
-so rates are max-min fair, with links filled to the fraction `mu`. Prices and delays are in s, rates in bit/s, queues in
-bits.
+so rates are max-min fair, with links filled to the fraction `mu`. A link has the load `y` and the queue `Q`. A flow has
+the rate `x`, the round trip `tau` and the state `xi`; `Parameters` describes all other symbols. Prices and delays are
+in s, rates in bit/s, queues in bits.
 
 `maxnet_stability` shows for which delays this equilibrium is stable.
 """

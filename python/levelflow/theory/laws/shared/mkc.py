@@ -3,8 +3,9 @@
     x_i(n) = x_i(n - D_i) + alpha_i - beta_i eta_i(n) x_i(n - D_i)                   (61, 79)
     eta_i(n) = max over the links j of the path of p_j(n - backward delay from j)    (62)
 
-`p_j` is a function of the load of link `j`. Rates are in any common unit, and `alpha` is in this unit per step. At
-equilibrium, `p` is the price of the bottleneck, and `slope` is `p'`, the derivative of this price by the load.
+Flow `i` has the rate `x_i`, the gain `beta_i` and a round trip of `D_i` steps. `p_j` is a function of the load of link
+`j`. Rates are in any common unit, and `alpha` is in this unit per step. At equilibrium, `p` is the price of the
+bottleneck, and `slope` is `p'`, the derivative of this price by the load.
 """
 
 from __future__ import annotations
