@@ -261,7 +261,7 @@ MEASURES = (
     ),
     Measure(
         "transfers by outcome", "",
-        "started, and of these finished: the receiver has every byte; aborted: the sender stopped before; "
+        "started; finished: the receiver has every byte; aborted: the sender stopped before that; "
         "unfinished: neither at the end of the run",
         "at the end of the run; in studies, of those that start after the warm-up",
         (
@@ -289,7 +289,7 @@ MEASURES = (
     ),
     Measure(
         "ideal time", "s",
-        "completion time in an idle network of a sender that fills its path, after the handshake where the law has one",
+        "completion time of a sender that fills its path in an idle network, with the handshake if its law has one",
         "for the size and the path of the transfer",
         ("transfers.ideal_s",),
         "tests/measure/test_ideal_times.py::test_a_packet_alone_takes_its_ideal_time",

@@ -116,7 +116,7 @@ def _show(a: Matrix, bound: Bound, always: Independence, classes: dict[str, Memb
         numbers=False,
     )
     rows = [[name, _yes(each.holds), f"{each.residual:.2g}", _weights(each.scaling)] for name, each in classes.items()]
-    show_table("Classes", ["class", "holds", "lacks", "scaling"], rows, numbers=False)
+    show_table("Classes", ["class", "holds", "residual", "scaling"], rows, numbers=False)
     reached = "" if bound.attained else "; weights with larger ratios bring the bounds closer"
     click.echo(f"||A||_s is between {bound.lower:.9g} and {bound.upper:.9g}: w = {_weights(bound.weights)}{reached}.")
 
