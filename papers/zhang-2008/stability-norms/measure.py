@@ -116,7 +116,7 @@ def induced(rng, count=200, steps=3000):
     drawn, pulls, x = [], np.zeros((count, 6, 6)), np.zeros((count, 6, 1))
     for size, pull, start in zip(sizes, pulls, x, strict=True):
         matrix, w = rng.normal(size=(size, size)), np.exp(rng.normal(size=size))
-        # The eigenvalues of the pull are squares of the ratio.
+        # The eigenvalues of this matrix are squares of the ratio ||W A x|| / ||W x||.
         pull[:size, :size] = matrix.T * w**2 @ matrix / (w**2)[:, None]
         start[:size, 0] = rng.normal(size=size)
         drawn.append((matrix, w))

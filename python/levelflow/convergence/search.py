@@ -1,7 +1,8 @@
 """Adversarial search for small networks on which a law fails to converge.
 
-The search changes small random trees while the settling time of the law increases. It shrinks a failing network, as
-property-based testing shrinks failing inputs, because the smallest failing network shows the cause best.
+The search changes small random trees step by step, as long as the settling time of the law increases. It shrinks a
+failing network, as property-based testing shrinks failing inputs, because the smallest failing network shows the cause
+best.
 """
 
 from __future__ import annotations

@@ -108,7 +108,7 @@ class Design:
 
 
 def check(design: Design, replications: int, first: int) -> None:
-    """Validates a design, whose first axis has the number `first` in messages.
+    """Validates a design. Messages number its axes from `first`.
 
     Raises:
         ScenarioError: If the design is inconsistent or has too many runs.

@@ -55,7 +55,7 @@ class _Point:
 class Schedule:
     """Runs of a study in the order of their execution.
 
-    The minimum number of replications of all points comes first. Retries and additional replications follow.
+    The minimum number of replications of every point is executed first. Retries and additional replications follow.
     The outcomes alone determine the runs; the order in which runs finish has no effect on them.
 
     Args:

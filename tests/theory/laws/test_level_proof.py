@@ -359,7 +359,10 @@ class Sender:
         self.sent = {}
 
     def run(self, now, wait, acked):
-        """Processes the ACK of this tick, and sends. `acked` is the wanted rate, the flag, and the counted interval."""
+        """Processes the ACK of this tick, and sends.
+
+        `acked` has the wanted rate, the refusal flag, and the counted interval.
+        """
         if acked:
             wanted, refused, interval = acked
             decided = now >= self.since + wait * INTERVAL + self.forward + self.back

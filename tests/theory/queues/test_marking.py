@@ -86,7 +86,7 @@ def test_no_link_of_a_large_network_loses_anything(size):
 
 def test_log_users_of_one_link_exceed_its_level_by_one_over_beta_each():
     assert marking_levels([[0]] * 30, [100.0], beta=0.5) == pytest.approx([100 - 30 / 0.5])
-    # Corrected eq 35 is the same equation, for the capacity that is left by peaks of short flows.
+    # The corrected eq 35 is the same equation, for the capacity that peaks of short flows leave.
     assert marking_levels([[0]] * 30, [100.0], beta=0.5, unresponsive=20.0) == pytest.approx([80 - 30 / 0.5])
 
 

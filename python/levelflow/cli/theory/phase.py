@@ -64,8 +64,9 @@ def phase(
 ) -> None:
     """Draw the trajectories of a law from several starts: RCP's rate against its queue, or the rates of two flows.
 
-    RCP's fluid model has a delay and a queue that cannot fall below 0. That floor stops trajectories that grow in its
-    linear model. The other laws share a link of capacity 100 between two flows, in steps and without delay.
+    RCP's fluid model has a delay and a queue that cannot fall below 0. This limit stops trajectories that grow without
+    bound in its linear model. The other laws share a link of capacity 100 between two flows, in steps and without
+    delay.
     """
     from levelflow.cli.show import show_table
     from levelflow.cli.theory.shared import reply

@@ -6,8 +6,8 @@
 In each interval, a router grants `h + phi+` to flows in equal parts, and reclaims `h + phi-` in proportion to their
 rates. Per unit of time, a flow of rate `x` gains `(h + phi+)/(d^2 N) - (h + phi-)/(d^2 y) x` bit/s at each router. The
 smallest gain of the path counts. A single router follows the fluid model of section 4 of the paper, `y' = (phi/d)/d`.
-The queue is the persistent queue. A window changes by gain times round trip. Not modelled: control intervals, and the
-state of pools between intervals.
+The queue is the persistent queue. The window of a flow changes per second by its gain times its round trip. Not
+modelled: control intervals, and the state of pools between intervals.
 """
 
 from __future__ import annotations

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
     from levelflow.theory.networks.routes import Routes
     from levelflow.theory.verdict import Port
 
-#: Largest number of rounds, and relative tolerance, of the iteration between losses and the loads after lossy links.
+#: Largest number of rounds, and relative tolerance, of the iteration that makes losses consistent with the loads
+#: after lossy links.
 MOST_ROUNDS, SAME = 200, 1e-12
 
 
