@@ -161,8 +161,8 @@ impl Resolved {
 fn alike(others: usize) -> String {
     match others {
         0 => String::new(),
-        1 => " (this also holds for another link)".to_owned(),
-        n => format!(" (this also holds for {n} other links)"),
+        1 => " (same for 1 other link)".to_owned(),
+        n => format!(" (same for {n} other links)"),
     }
 }
 
