@@ -105,7 +105,7 @@ export const LESSONS = [
         "It grows until the buffer is full; then packets are dropped.",
       ],
       right: 2,
-      why: "Each second 1 Mb more arrives than leaves, so the queue grows until the buffer is full. Only drops limit it: an eighth of all packets.",
+      why: "Each second 1 Mb more arrives than leaves, so the queue grows until the buffer is full. Only drops limit the queue: an eighth of all packets is dropped.",
     },
     tried: (scenario) => { scenario.link[0].capacity = "7 Mb/s"; },
     drag: [{ list: "link", index: 0, key: "capacity", low: 4e6, high: 20e6 }],
@@ -125,10 +125,10 @@ export const LESSONS = [
       { name: "near", law: "reno", rtt: "20 ms" }, { name: "far", law: "reno", rtt: "20 ms" },
     ]),
     predict: {
-      question: "You move the far one away, to a round-trip time of 80 ms. How do the two share the link?",
-      options: ["Still equally.", "The near one gets more.", "The far one gets more: it has more packets in flight."],
+      question: "You move the far host away, so that the far flow has a round-trip time of 80 ms. How do the flows share the link?",
+      options: ["Still equally.", "The near flow gets more.", "The far flow gets more: it has more packets in flight."],
       right: 1,
-      why: "TCP Reno increases its window by a packet per round trip. The near flow has four round trips in the time of one, so it recovers faster from each loss.",
+      why: "TCP Reno increases its window by a packet per round trip. The near flow has four round trips during one round trip of the far flow, so it recovers faster from each loss.",
     },
     tried: (scenario) => { scenario.flow[1].rtt = "80 ms"; },
     drag: [{ list: "flow", index: 1, key: "rtt", low: 0.02, high: 0.4 }, { list: "all", key: "law" }],
@@ -148,7 +148,7 @@ export const LESSONS = [
       { name: "x1", law: "kelly", rtt: "40 ms" }, { name: "x2", law: "kelly", rtt: "40 ms", start: "5 s" },
     ], { kelly: { kappa: 0.25, omega: "100 kb/s" } }),
     predict: {
-      question: "The round-trip time of both rises from 40 to 200 ms; nothing else changes. What happens to the rates?",
+      question: "The round-trip time of both flows rises from 40 to 200 ms; nothing else changes. What happens to the rates?",
       options: ["They converge to the same rates, only later.", "They converge to lower rates.", "They oscillate and never converge."],
       right: 2,
       why: "A sender corrects an error of one round trip ago, when the state of the router has already changed. Each correction is too late and too strong.",
@@ -159,8 +159,8 @@ export const LESSONS = [
       { list: "law", law: "kelly", key: "kappa", low: 0.01, high: 1 },
     ],
     measure: (result) => `In the last quarter the rate of x1 swings by ${percent(swing(result, 0))} of its mean.`,
-    question: "Keep 200 ms and make the rates stable again. What is the price?",
-    answer: "A smaller gain kappa makes each correction smaller: 0.05 is stable, but converges to the fair rates much more slowly. The product of gain and delay decides. Explicit rates that are stable under all delays, such as those of JetMax, avoid this trade-off.",
+    question: "Keep 200 ms and make the rates stable again. What is the disadvantage?",
+    answer: "A smaller gain kappa makes each correction smaller: 0.05 is stable, but converges to the fair rates much more slowly. Stability depends on the product of gain and delay. Explicit rates that are stable under all delays, such as those of JetMax, avoid this trade-off.",
     speed: 1 / 50,
   },
   {
@@ -181,13 +181,13 @@ export const LESSONS = [
       return `Longest wait ${format("time", links[0].longest)}; ${percent(result.summary?.links[0].utilisation)} of the link used, ${percent(lost(result))} of the packets dropped.`;
     },
     question: "Find a buffer with a queueing delay of at most 20 ms. How much utilisation is lost?",
-    answer: "25 packets are 20 ms (25 × 8000 bit / 10 Mb/s); the last one waits for the other 24. CUBIC still uses 99 % of the link; with 5 packets, 89 %. Most of a large buffer only adds delay.",
+    answer: "The link sends 25 packets in 20 ms (25 × 8000 bit / 10 Mb/s); the last packet waits for the other 24. CUBIC still uses 99 % of the link; with 5 packets, 89 %. Most of a large buffer only adds delay.",
     speed: 1 / 40,
   },
   {
     id: "explicit",
     title: "Explicit rates",
-    text: "Here routers do not wait for losses: each signals to senders the fair rate of a flow on its link (JetMax). There is one flow at first; after 8 s others join it.",
+    text: "Here routers do not wait for losses: each router signals to senders the fair rate of a flow on its link (JetMax). At first there is one flow; after 8 s others join it.",
     scenario: line("explicit rates", "20 s", wire("10 Mb/s", "20 ms", "100 packets"), [
       { name: "first", law: "jetmax" }, { name: "others", law: "jetmax", count: 2, start: "8 s" },
     ]),
@@ -203,8 +203,8 @@ export const LESSONS = [
       const { flows, links } = outcome(result);
       return `Longest wait ${format("time", links[0].longest)}, ${percent(lost(result))} of the packets dropped; each flow: ${listed(flows)}.`;
     },
-    question: "Choose CUBIC for all flows. What do senders learn, and when?",
-    answer: "That there was a loss, one round trip after the buffer overflowed. They learn neither the number of flows nor the fair rate, so they fill the buffer, lose packets and back off, again and again.",
+    question: "Choose CUBIC for all flows. Which information do senders receive, and when?",
+    answer: "Only that a packet was lost, one round trip after the buffer overflowed. They receive neither the number of flows nor the fair rate, so they fill the buffer, lose packets and back off, again and again.",
     speed: 1 / 40,
   },
   {
@@ -232,7 +232,7 @@ export const LESSONS = [
     tried: () => {},
     drag: [{ list: "link", index: 2, key: "capacity", low: 4e6, high: 60e6 }],
     measure: (result) => `In the last quarter: ${listed(outcome(result).flows)}.`,
-    question: "Increase the capacity of the third link. From which capacity on does it no longer matter for x1, and why?",
+    question: "Increase the capacity of the third link. From which capacity on does x1 no longer get more, and why?",
     answer: "From 20 Mb/s on: then the second link, with 20 / 2 = 10 Mb/s each for x1 and x3, is the tightest. Further capacity of the third link goes to x4 alone.",
     speed: 1 / 100,
   },
