@@ -37,7 +37,7 @@ const FLOW = {
   },
   rtt: {
     label: "round trip", kind: "time", low: 1e-3, high: 4, empty: "of the links",
-    help: "Base round-trip time; the hosts add the difference to the delays of the links",
+    help: "Base round-trip time; hosts add the part that exceeds the delays of the links",
   },
   start: { label: "starts at", kind: "time", empty: "0 s" },
   stop: { label: "stops at", kind: "time", empty: "never" },

@@ -7,7 +7,7 @@ import { format } from "./units.js";
 
 /** @import { Resolved, Result, Scenario, Tables } from "./types.js" */
 
-const FORM = "A scenario needs [[link]] entries with “from” and “to”, and [[flow]] entries; [[memory]], [[route]] and [law] are tables.";
+const FORM = "A scenario needs [[link]] entries with “from” and “to”, and [[flow]] entries. [[memory]] and [[route]] are lists of tables; [law] has one table per law.";
 const MAX_SCENARIO_BYTES = 1_000_000;
 const MAX_TABLE_BYTES = 100_000_000;
 

@@ -85,7 +85,7 @@ function show(found) {
     element("dt", { text: "Settles" }), element("dd", { text: settling }));
   const reasons = found.bottlenecks.flatMap(({ link, law, margin, why, breaks }) => [
     `${link}, ${law}: ${why || VERDICTS.null}${margin === null ? "" : `; margin ${short(margin)}`}`,
-    ...(breaks ? [`Would make it unstable: ${breaks}`] : []),
+    ...(breaks ? [`Would make this link unstable: ${breaks}`] : []),
   ]).map((text) => element("li", { text }));
   return [facts, element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows)), element("ul", { class: "reasons" }, ...reasons)];
 }
