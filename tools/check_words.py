@@ -1,4 +1,4 @@
-"""Checks the form of our English (CONTRIBUTING.md, "English"): comments, docstrings, messages and pages.
+"""Checks the form of our English in comments, docstrings, messages and pages, and suggests better wordings.
 
 `make check` runs this program. Each rule is a pattern that no text may contain. Code is not checked, except for prose
 in its strings. Prose in Markdown also stays within 120 columns.
