@@ -29,7 +29,7 @@ def Router(  # noqa: N802 - named as the class that it returns
     id: int = 1,  # noqa: A002
     logged: bool = False,
 ) -> _core.Router:
-    """Returns the router of a signalling at an output port.
+    """Returns a router at an output port, for packets with a signalling.
 
     Args:
         law: Name of a signalling, or of a law with router feedback.

@@ -25,7 +25,7 @@ TARGETS = Targets(0.98, 0.02)
 FLOWS, CAPACITY = 16, 10
 #: Duration of runs with a fixed buffer, and of runs with a buffer-sizing algorithm, which first has to converge, s.
 SECONDS = (400, 1000)
-#: Number of flows from which runs are longer, and their durations, s. Queueing then extends round trips to up to 10 s.
+#: Smallest number of flows with longer runs, and durations of these runs, s. Queueing delays then reach 10 s.
 CROWD, CROWD_SECONDS = 256, (2000, 4000)
 #: Durations of table III, s: on slow links, and on links of at least `FAST` Mb/s.
 SLOW_SECONDS, FAST, FAST_SECONDS = (200, 400), 64, (100, 300)

@@ -1,8 +1,8 @@
 """Last event of a run, and steady window after this event. Rates in the window are compared with a reference.
 
 A *listed* flow does not arrive at random, and has no finite size. The *last event* of a run is the last arrival or
-departure of a listed flow, or the last change of a link or route. Changes in the last tenth of the run are ignored. The
-*steady window* is the last fifth of the time from the last event to the end of the run.
+departure of a listed flow, or the last change of a link or route. Changes of links and routes in the last tenth of the
+run do not count. The *steady window* is the last fifth of the time from the last event to the end of the run.
 """
 
 from __future__ import annotations

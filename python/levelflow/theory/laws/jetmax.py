@@ -245,7 +245,7 @@ def _judge(port: Port) -> Verdict:
 
 
 def _step(rates: Floats, capacity: float, gains: dict[str, float]) -> Floats:
-    """Steps two flows without delay. Their increases are approved."""
+    """Updates the rates of two flows that receive the share at once and whose increases the router approves."""
     share = fair_share(np.array(capacity), np.array(0.0), np.array(2.0))
     return sender(rates, share, gains["tau"])
 

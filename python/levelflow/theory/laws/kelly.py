@@ -192,7 +192,7 @@ def lemma_13(routes: Routes, capacities: ArrayLike, omega: ArrayLike, rates: Arr
 def _solve(crossings: Floats, capacity: Floats, wanted: Floats) -> Floats:
     """Returns the rates at which the gradient of the objective of `fixed_point` is 0.
 
-    The unknown is `s` in `x = x0 (1 + s)`, so gradient and Hessian have the magnitude of loads.
+    The solver computes `s` in `x = x0 (1 + s)`. The entries of gradient and Hessian then have similar magnitudes.
     """
     from scipy.linalg import cho_factor, cho_solve
     from scipy.special import xlogy

@@ -36,12 +36,12 @@ class ScaledNorm(Bound):
 
 
 def scaled_norm(matrix: ArrayLike) -> ScaledNorm:
-    """Returns `||A||_s`, the infimum of `||W A W^-1||_2` over positive diagonal W.
+    """Returns bounds of `||A||_s`, the infimum of `||W A W^-1||_2` over positive diagonal W.
 
-    The infimum equals the largest infimum of an irreducible block. If blocks are coupled, possibly no scaling attains
-    the infimum. The norm is convex in the logarithms of the weights. Usually, the bounds differ by less than a
-    millionth. In one of a thousand cases, they differ by a few millionths. Both bounds are always valid. A matrix with
-    50 rows takes less than a tenth of a second, one with 200 rows takes a second.
+    `||A||_s` is the largest of the infima of the irreducible blocks of A. If blocks are coupled, possibly no scaling
+    attains the infimum. The norm is convex in the logarithms of the weights. Usually, the upper and the lower bound
+    differ by less than a millionth. In one of a thousand cases, they differ by a few millionths. Both bounds are always
+    valid. A matrix with 50 rows takes less than a tenth of a second, one with 200 rows takes a second.
 
     Raises:
         MatrixError: if the matrix is not allowed.
