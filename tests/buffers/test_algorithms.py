@@ -319,8 +319,8 @@ def test_a_memory_goes_by_number():
         ({"links": ("A->B", "A->B")}, "named already, in memory 1"),
         ({"links": ("A->B", "D->C")}, "no buffer-sizing algorithm"),
         ({"links": ()}, "name of a link"),
-        ({"total": "1 packets"}, "here 2 packets"),
-        ({"total": "1 kB"}, "here 2 kB"),
+        ({"total": "1 packets"}, "at least 2 packets"),
+        ({"total": "1 kB"}, "at least 2 kB"),
         ({"total": 7}, "size"),
     ],
 )

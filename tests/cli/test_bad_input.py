@@ -92,7 +92,7 @@ def test_a_bad_scenario_gets_one_line_and_no_results(levelflow, tmp_path, kind):
         (["two-flows", "--set", "law.*.tau=1"], ["law.*.tau: * selects all entries of a list"]),
         (["two-flows", "--set", "flow.x1.start"], ["needs PATH=VALUE"]),
         (["two-flows", "--set", "link.R1-"], ["if the shell took > as a redirection, quote it", "or write link.R1:R2"]),
-        (["two-flows", "--set", "link.R2:R1.delay=1 ms"], ["'R2:R1' is the other direction of 'R1->R2'"]),
+        (["two-flows", "--set", "link.R2:R1.delay=1 ms"], ["'R2:R1' is the reverse direction of 'R1->R2'"]),
         (["two-flows", "--set", "flow.x1.start=tomorrow"], ["flow 1", "start", "tomorrow"]),
     ],
 )
