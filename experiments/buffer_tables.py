@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from levelflow import library
 from levelflow.buffers.candidates import BEST, OURS, SEARCH, line
-from levelflow.status import INTERRUPTED
+from levelflow.ending import interrupted
 from levelflow.topology.bottleneck import LINK
 from levelflow.workers import Bar, Workers
 from zhang_models import buffer_rows
@@ -160,7 +160,7 @@ def main(arguments: list[str] | None = None) -> int:
             met = [show(table, bar, workers, seeds, options.gain) for table in chosen]
     except KeyboardInterrupt:
         print("experiments.buffer_tables: interrupted; the rows above are whole", file=sys.stderr)
-        return INTERRUPTED
+        return interrupted()
     return 0 if all(met) else 1
 
 

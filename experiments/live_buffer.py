@@ -28,8 +28,8 @@ from matplotlib.figure import Figure
 
 from levelflow.buffers.candidates import Targets
 from levelflow.dataplane import DataPlaneError, usable
+from levelflow.ending import BAD_INPUT
 from levelflow.measure.utilisation import Use
-from levelflow.status import BAD_INPUT
 from levelflow.style import STYLE
 
 RATE, DELAY = 10e6, "20 ms"  # rate of the line, and delay of the wire in each direction

@@ -13,7 +13,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from levelflow import Interrupted, Scenario
-from levelflow.status import INTERRUPTED
+from levelflow.ending import interrupted
 from levelflow.workers import Bar, Workers
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ def main(words: Sequence[str] | None = None) -> int:
             runs = [scenario(top, law, one) for law, top, one in keys]
             results = workers(runs)
     except (KeyboardInterrupt, Interrupted):
-        return INTERRUPTED
+        return interrupted()
     outcomes = map(outcome, runs, results)
     found = {(law, top, one[0]): what for (law, top, one), what in zip(keys, outcomes, strict=True)}
     print(f"| dropped / overshoot | {' | '.join(f'{law} {top}' for law in LAWS for top in TOPOLOGIES)} |")

@@ -13,6 +13,9 @@ from hypothesis import settings
 
 from levelflow import Scenario, cli
 
+#: Program of `tests/files`, which needs a preloaded library.
+collect_ignore = ["files/harness.py"]
+
 #: True if tests that take minutes run, too: `make test FULL=1`.
 FULL = bool(os.environ.get("LEVELFLOW_FULL"))
 

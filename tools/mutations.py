@@ -26,12 +26,11 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
 
-from levelflow import _core
+from levelflow import _core, files
+from levelflow.ending import BAD_INPUT, interrupted
 from levelflow.library import PAPERS
-from levelflow.report import files
 from levelflow.reproduce import model
 from levelflow.reproduce.verdict import Verdict
-from levelflow.status import BAD_INPUT, INTERRUPTED
 from tools import CHECKOUT
 
 if TYPE_CHECKING:
@@ -460,7 +459,7 @@ def main(arguments: list[str] | None = None) -> int:
         return BAD_INPUT
     except KeyboardInterrupt:
         print("tools.mutations: interrupted; what was found is kept for the next run", file=sys.stderr)
-        return INTERRUPTED
+        return interrupted()
     noticed = sum(outcome.noticed for _, outcome in done)
     survive = [mutation for mutation, outcome in done if outcome.survives]
     known = sum(bool(mutation.open) for mutation in survive)

@@ -1,6 +1,7 @@
 """Compiled part of Levelflow: parser of scenarios, engine and laws."""
 
 from os import PathLike
+from pathlib import Path
 
 class ScenarioError(ValueError):
     """Invalid scenario; one line per mistake with the problem, its place and the allowed values."""
@@ -82,10 +83,32 @@ class Recording:
 
     def __init__(self, path: PathLike[str], manifest: str, origin: str | None = None) -> None: ...
     def flush(self, simulation: Simulation, /) -> None:
-        """Writes the rows since the last call as one part per table, then the simulated time."""
+        """Stores the rows since the last call as one part per table, then the simulated time."""
 
-    def close(self, simulation: Simulation, complete: bool, /) -> None:
-        """Writes the remaining rows, and merges the parts of each table into one file."""
+    def finish(self, simulation: Simulation, complete: bool, /) -> Path:
+        """Completes tables and manifest, and returns their directory until they are committed."""
+
+    def keep(self, name: str, text: str, /) -> None:
+        """Writes a text file of the result."""
+
+    def commit(self) -> Path:
+        """Replaces the earlier result by the finished one, and returns the directory of the new result."""
+
+class Lock:
+    """Lock of a directory; raises BlockingIOError if another process holds it."""
+
+    def __init__(self, path: PathLike[str], /) -> None: ...
+    def close(self) -> None:
+        """Releases the lock."""
+
+def recover(path: PathLike[str], /) -> None:
+    """Finishes the replacement of a result that a kill interrupted."""
+
+def replace(path: PathLike[str], content: bytes, /) -> None:
+    """Replaces a file by new content, atomically and durably."""
+
+def read(path: PathLike[str], any: bool = False) -> bytes:
+    """Reads a regular file, or any file, of at most 256 MiB; raises OSError or ScenarioError."""
 
 class Router:
     def __new__(cls, law: str, capacity_bps: float, params_json: str, id: int, logged: bool = False) -> Router: ...

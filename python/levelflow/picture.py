@@ -10,10 +10,12 @@ from typing import TYPE_CHECKING, Any
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
+from levelflow import files
 from levelflow.style import LOG_STYLE, STYLE
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator
+    from pathlib import Path
 
     from matplotlib.figure import FigureBase
 
@@ -41,6 +43,21 @@ class Picture(Figure):
         with mpl.rc_context(LOG_STYLE), any_sign():
             self.savefig(buffer, format=kind, metadata=undated)
         return buffer.getvalue()
+
+
+def write(figure: Figure, target: Path, **options: Any) -> None:
+    """Writes a figure in the format of the file extension.
+
+    Raises:
+        OSError: If the file is not writable.
+        ValueError: If the file extension is not a picture format.
+    """
+    if not target.suffix:
+        raise ValueError("needs the file extension of a picture format, such as .png, .svg or .pdf")
+    drawn = io.BytesIO()
+    with any_sign():
+        figure.savefig(drawn, format=target.suffix.removeprefix(".").lower(), **options)
+    files.replace(target, drawn.getvalue())
 
 
 @contextmanager

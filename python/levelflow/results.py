@@ -6,21 +6,20 @@ import contextlib
 import hashlib
 import html
 import json
-import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Self, cast
 
 import numpy as np
 import polars as pl
 
-from levelflow import _core
+from levelflow import _core, files
 from levelflow._core import ScenarioError
 from levelflow.measure.transfers import OUTCOMES, finished
 from levelflow.report.summary import summarise
 from levelflow.rundata import RunData, Tables
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from levelflow.picture import Picture
     from levelflow.records import Counters, ScenarioRecord
@@ -108,22 +107,30 @@ class Result(RunData):
         """Reads a result directory, also of a run that was killed or is in progress.
 
         Raises:
-            ScenarioError: If it is not a result directory.
+            ScenarioError: If it is not a result directory, or the result is damaged.
         """
         path = Path(path)
+        try:
+            _core.recover(path)
+        except OSError as error:
+            raise ScenarioError(f"{path}: cannot finish its replacement: {error.strerror or error}") from None
         manifest: Manifest = _read_json(path / "manifest.json")
         if manifest.get("format") != _core.RESULT_FORMAT:
             raise ScenarioError(f"{path}: not a result directory; needs a manifest.json of {_core.RESULT_FORMAT!r}")
-        tables = _read_tables(path, manifest["scenario"])
-        summary: Summary = _read_json(path / "summary.json")
-        counters: Counters | None = None if summary else _read_json(path / "counters.json")
-        if counters:
-            summary = _summary_of_network(tables, manifest, counters, path)
+        with _undamaged(path):
+            tables = _read_tables(path, manifest)
+            summary: Summary = _read_json(path / "summary.json")
+            counters: Counters | None = None if summary else _read_json(path / "counters.json")
+            if counters:
+                summary = _summary_of_network(tables, manifest, counters, path)
         return cls(**tables, summary=summary, manifest=manifest, path=path)
 
 
 class Recording:
-    """Result of a run in progress. Files on disk are valid at any time. Without files, the engine keeps the data."""
+    """Result of a run in progress. Its files replace those of an earlier result at the end of the run.
+
+    Without files, the engine keeps the data.
+    """
 
     def __init__(
         self,
@@ -145,36 +152,42 @@ class Recording:
             "simulated_s": 0.0,
         }
         self.simulation = simulation
-        self.path = None if out is None else Path(out)
-        self.files = self.path and _core.Recording(self.path, json.dumps(self.manifest), origin)
+        self.files = None if out is None else _core.Recording(Path(out), json.dumps(self.manifest), origin)
 
     def flush(self) -> None:
-        """Writes the rows since the last call to a new file per table, then the simulated time."""
+        """Stores the rows since the last call, and the simulated time."""
         if self.files:
             self.files.flush(self.simulation)
 
     def close(self, status: str, counters: str | None) -> Result:
-        """Merges the files of each table into one file, records the status, and returns the result."""
+        """Writes tables, summary and manifest, moves them to their place, and returns the result."""
         now_s, resolved = self.simulation.now, self.manifest["scenario"]
-        if self.files and self.path:
-            self.files.close(self.simulation, status == "complete")
-            tables = _read_tables(self.path, resolved)
+        self.manifest["status"], self.manifest["simulated_s"] = status, now_s
+        if self.files:
+            tables = _read_tables(self.files.finish(self.simulation, status == "complete"), self.manifest)
         else:
             self.simulation.record_end()
             taken = self.simulation.take()
             tables = _tables(lambda name: _frame(taken[name], resolved))
-        self.manifest["status"], self.manifest["simulated_s"] = status, now_s
-        summary = NO_SUMMARY
-        if counters:
-            summary = summarise(tables, resolved, now_s, json.loads(counters))
-            if self.path:
-                _write_json(summary, self.path / "summary.json")
+        summary = summarise(tables, resolved, now_s, json.loads(counters)) if counters else NO_SUMMARY
+        if self.files and summary:
+            self.files.keep("summary.json", _json(summary))
+        path = self.files.commit() if self.files else None
         division = self.simulation.division
-        return Result(**tables, summary=summary, manifest=self.manifest, path=self.path, division=division)
+        return Result(**tables, summary=summary, manifest=self.manifest, path=path, division=division)
 
 
-def _read_tables(path: Path, resolved: ScenarioRecord) -> Tables:
-    return _tables(lambda name: _by_name(pl.read_parquet(path / f"{name}.parquet", glob=False), resolved))
+def _read_tables(path: Path, manifest: Manifest) -> Tables:
+    resolved = manifest["scenario"]
+    return _tables(lambda name: _by_name(_read_table(path / f"{name}.parquet", manifest.get("parts")), resolved))
+
+
+def _read_table(path: Path, parts: int | None) -> pl.DataFrame:
+    """Reads a table, or the given number of its parts. Parts without rows do not exist."""
+    if parts is None:
+        return pl.read_parquet(path, glob=False)
+    files = [file for number in range(parts) if (file := path / f"part-{number:05}.parquet").is_file()]
+    return pl.read_parquet(files, glob=False)
 
 
 def _tables(read: Callable[[str], pl.DataFrame]) -> Tables:
@@ -210,8 +223,20 @@ def _summary_of_network(tables: Tables, manifest: Manifest, counters: Counters, 
     """Returns the summary of a run of `levelflow-net testbed` from its counters, and stores it if possible."""
     summary = summarise(tables, manifest["scenario"], manifest["simulated_s"], counters)
     with contextlib.suppress(OSError):
-        _write_json(summary, path / "summary.json")
+        files.replace(path / "summary.json", _json(summary))
     return summary
+
+
+@contextlib.contextmanager
+def _undamaged(path: Path) -> Iterator[None]:
+    """Converts errors of damaged files to one line."""
+    try:
+        yield
+    except ScenarioError:
+        raise
+    except (OSError, LookupError, TypeError, ValueError, AttributeError, pl.exceptions.PolarsError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise ScenarioError(f"{path}: the result is damaged: {reason}") from None
 
 
 def _named(index: np.ndarray[Any, np.dtype[Any]], names: list[str]) -> pl.Series:
@@ -219,16 +244,14 @@ def _named(index: np.ndarray[Any, np.dtype[Any]], names: list[str]) -> pl.Series
     return pl.Series([*names, None], dtype=pl.Enum(names)).gather(np.where(index < 0, len(names), index))
 
 
-def _write_json(value: Summary, target: Path) -> None:
-    temporary = target.parent / f".{target.name}.tmp"
-    temporary.write_text(json.dumps(value, indent=2, sort_keys=True) + "\n", encoding="utf-8")
-    os.replace(temporary, target)
+def _json(value: Summary) -> str:
+    return json.dumps(value, indent=2, sort_keys=True) + "\n"
 
 
 def _read_json(path: Path) -> Any:
     """Returns the contents of a JSON file; an empty table if there is none."""
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        value = json.loads(_core.read(path))
+    except (OSError, ValueError, RecursionError):
         return {}
     return value if isinstance(value, dict) else {}

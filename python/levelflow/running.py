@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import signal
-import threading
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from levelflow import _core
 from levelflow._core import ScenarioError
+from levelflow.ending import handled
 from levelflow.results import Recording, Result
 
 if TYPE_CHECKING:
@@ -58,7 +58,8 @@ def run(
         with _signals() as caught, _reporting(progress, resolved["name"]) as report:
             _advance(simulation, recording, capture, caught, report)
     except BaseException:
-        recording.close("partial", None)
+        with suppress(OSError):  # a full disk; the rows that are stored stay
+            recording.close("partial", None)
         raise
     finally:
         if capture:
@@ -77,7 +78,6 @@ def _advance(
     caught: list[int],
     report: Callable[[float], None],
 ) -> None:
-    recording.flush()
     flushed = time.monotonic()
     done = False
     while not (done or caught):
@@ -98,25 +98,14 @@ def _advance(
 def _signals() -> Iterator[list[int]]:
     """Catches the first SIGINT or SIGTERM; a second one has its usual effect."""
     caught: list[int] = []
-    if threading.current_thread() is not threading.main_thread():
+    with ExitStack() as handling:
+
+        def catch(number: int, _frame: FrameType | None) -> None:
+            caught.append(number)
+            handling.close()
+
+        handling.enter_context(handled(catch))
         yield caught
-        return
-    usual = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
-
-    def restore() -> None:
-        for number, handler in usual.items():
-            signal.signal(number, handler)
-
-    def catch(number: int, _frame: FrameType | None) -> None:
-        caught.append(number)
-        restore()
-
-    for number in usual:
-        signal.signal(number, catch)
-    try:
-        yield caught
-    finally:
-        restore()
 
 
 @contextmanager

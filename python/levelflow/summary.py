@@ -87,5 +87,7 @@ class Manifest(TypedDict):
     status: str
     """"partial" or "complete"."""
     simulated_s: float
+    parts: NotRequired[int]
+    """Number of parts of each table; absent once the run has ended."""
     network: NotRequired[Testbed]
     """Environment of a real network; absent for the simulator."""

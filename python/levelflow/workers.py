@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Self
+
+from levelflow.ending import handled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,8 +27,8 @@ class StoppedError(Exception):
 class Workers:
     """Simulates scenarios in parallel and reports progress.
 
-    Within the context, SIGINT only cancels the runs, because an exception raised inside Polars would make it panic.
-    If SIGINT cancelled a run, the context raises `KeyboardInterrupt` at its end.
+    Within the context, SIGINT and SIGTERM only cancel the runs. An exception raised inside Polars would make it panic.
+    If a signal cancelled a run, the context raises `KeyboardInterrupt` at its end.
 
     The second argument of the constructor is a progress callback. It receives the finished and the total work.
 
@@ -44,24 +46,19 @@ class Workers:
         self._lock = threading.Lock()
         self._stopped = False  # an Event has a lock, which signal handlers cannot use
         self._interrupted = False
-        self._before = signal.getsignal(signal.SIGINT)
+        self._handling = ExitStack()
         self._asked = self._expected = self._done = self._settled = 0.0
 
     def __enter__(self) -> Self:
-        if self._hears_signals():
-            signal.signal(signal.SIGINT, self._interrupt)
+        self._handling.enter_context(handled(self._interrupt))
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._stopped = True
         self._pool.shutdown(cancel_futures=True)
-        if self._hears_signals():
-            signal.signal(signal.SIGINT, self._before)
+        self._handling.close()
         if self._interrupted and kind is StoppedError:
             raise KeyboardInterrupt from None
-
-    def _hears_signals(self) -> bool:
-        return self._before is signal.default_int_handler and threading.current_thread() is threading.main_thread()
 
     def _interrupt(self, _signal: int, _frame: FrameType | None) -> None:
         self._interrupted = True

@@ -113,7 +113,11 @@ def test_ctrl_c_again_while_the_report_is_written(tmp_path, levelflow, monkeypat
     monkeypatch.setattr(report, "write", write)
     done = levelflow("reproduce", "maxnet-start", "--json", "claims.json")
     assert done.returncode == 130
-    assert done.stderr.splitlines() == ["levelflow: interrupted; 1 of 1 figures were measured", ""]
+    assert done.stderr.splitlines() == [
+        "levelflow: interrupted; 1 of 1 figures were measured",
+        "",
+        "levelflow: interrupted",
+    ]
     assert json.loads((tmp_path / "claims.json").read_text(encoding="utf-8"))
 
 

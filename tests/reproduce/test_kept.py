@@ -2,17 +2,16 @@
 
 import errno
 import json
-import sys
 
 import pytest
 from figures import LAWS, fake_result, folder_at
 
-from levelflow.report import files
+from levelflow import files
 from levelflow.reproduce import figure, runner
 from levelflow.reproduce.figure import CancelledError, Runs
 from levelflow.reproduce.kept import Figures
 from levelflow.reproduce.model import discover, load
-from levelflow.results import TABLES
+from levelflow.results import TABLES, Result
 from levelflow.scenario import Scenario
 
 TIERS = """
@@ -111,13 +110,11 @@ def test_runs_that_are_kept_in_a_folder_are_not_made_again(tmp_path, monkeypatch
 def test_a_run_that_was_stopped_is_made_again(tmp_path, monkeypatch):
     scenario = Scenario("n", "1000 s").link("A", "B", "1 Gb/s", "1 ms", duplex=True).flow("x", "jetmax", "A", "B")
     runs = figure.Runs(1, folder=tmp_path)
-    monkeypatch.setattr(
-        runs, "_check", lambda: runs.stop() if not list(tmp_path.iterdir()) else figure.Runs._check(runs)
-    )
+    monkeypatch.setattr(runs, "_check", lambda: figure.Runs._check(runs) if list(tmp_path.iterdir()) else runs.stop())
     with pytest.raises(CancelledError):
         runs.get(scenario)
     (left,) = tmp_path.iterdir()
-    assert left.suffix == ".part"
+    assert Result.load(left).manifest["status"] == "partial"
     again = figure.Runs(1, folder=tmp_path)
     monkeypatch.setattr(Scenario, "run", lambda *_a, **_o: pytest.fail("made again"))
     with pytest.raises(pytest.fail.Exception, match="made again"):
@@ -167,12 +164,6 @@ def test_what_cannot_be_kept_of_a_figure_ends_the_command_with_one_line(tmp_path
     ended = checkout("--out", "out")
     assert (ended.exit_code, ended.stderr.count("\n")) == (2, 1)
     assert "out/figures: cannot be written: No space left on device" in ended.stderr
-
-
-def test_without_locks_a_directory_is_written_all_the_same(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "fcntl", None)
-    for held in (files.lock(tmp_path), files.lock(tmp_path)):
-        held.close()
 
 
 def test_a_directory_that_another_process_measures_into_is_refused(tmp_path, checkout):

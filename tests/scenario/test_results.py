@@ -129,7 +129,9 @@ def test_the_manifest_says_how_far_the_files_go(tmp_path, monkeypatch):
     monkeypatch.setattr(running, "FLUSH_EVERY_S", 0)
     seen = []
 
-    def look(_share):
+    def look(share):
+        if share == 0 or not (tmp_path / "r/manifest.json").exists():
+            return
         result = Result.load(tmp_path / "r")
         seen.append((result.flows["t"].max() or 0.0, result.manifest["simulated_s"]))
 

@@ -208,9 +208,8 @@ fn a_stopped_testbed_completes_its_files() {
     let _alone = ALONE.lock();
     let dir = tempfile::tempdir().unwrap();
     let child = testbed(dir.path(), &["--set", "duration=60 s"]).spawn().unwrap();
-    wait_for("a first part", || {
-        dir.path().join("net/flows.parquet/part-00000.parquet").exists()
-    });
+    wait_for("a first part", || dir.path().join("net/manifest.json").exists());
+    assert!(dir.path().join("net/flows.parquet/part-00000.parquet").is_file());
     let pid = rustix::process::Pid::from_child(&child);
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
     let output = child.wait_with_output().unwrap();
@@ -227,9 +226,8 @@ fn killed_it_leaves_parts_and_no_namespace() {
     let _alone = ALONE.lock();
     let dir = tempfile::tempdir().unwrap();
     let mut child = testbed(dir.path(), &["--set", "duration=60 s"]).spawn().unwrap();
-    wait_for("a first part", || {
-        dir.path().join("net/flows.parquet/part-00000.parquet").exists()
-    });
+    wait_for("a first part", || dir.path().join("net/manifest.json").exists());
+    assert!(dir.path().join("net/flows.parquet/part-00000.parquet").is_file());
     assert!(namespaces_of(child.id()) >= 4);
     child.kill().unwrap();
     child.wait().unwrap();

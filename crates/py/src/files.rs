@@ -1,10 +1,13 @@
-//! Bindings for writing result directories.
+//! Bindings for files: result directories, locks, atomic writes and bounded reads.
 
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
+use levelflow_files as files;
 use levelflow_results as results;
-use pyo3::exceptions::{PyOSError, PyValueError};
+use pyo3::exceptions::{PyBlockingIOError, PyOSError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyBytes;
 
 use crate::error::ScenarioError;
 use crate::simulation::Simulation;
@@ -15,7 +18,7 @@ pub struct Recording(Option<results::Recording>);
 
 #[pymethods]
 impl Recording {
-    /// Clears a result directory. Raises ScenarioError if it contains files that do not belong to a result.
+    /// Locks a result directory. Raises ScenarioError if it contains files that do not belong to a result.
     #[new]
     #[pyo3(signature = (path, manifest, origin=None))]
     fn new(path: PathBuf, manifest: &str, origin: Option<PathBuf>) -> PyResult<Self> {
@@ -24,7 +27,7 @@ impl Recording {
         Ok(Self(Some(files)))
     }
 
-    /// Writes the rows that the simulation recorded since the last call.
+    /// Stores the rows that the simulation recorded since the last call.
     fn flush(&mut self, py: Python<'_>, simulation: &mut Simulation) -> PyResult<()> {
         let Some(files) = &mut self.0 else { return Ok(()) };
         files.append(simulation.run.recorder());
@@ -32,22 +35,91 @@ impl Recording {
         py.detach(|| files.flush(now_s)).map_err(raised)
     }
 
-    /// Writes the remaining rows, merges parts into files, and records whether the run is complete.
-    fn close(&mut self, py: Python<'_>, simulation: &mut Simulation, complete: bool) -> PyResult<()> {
-        let Some(mut files) = self.0.take() else { return Ok(()) };
+    /// Completes tables and manifest. Returns their directory until they are committed. Removes it after an error.
+    fn finish(&mut self, py: Python<'_>, simulation: &mut Simulation, complete: bool) -> PyResult<PathBuf> {
+        let mut files = self.0.take().ok_or_else(ended)?;
         simulation.run.record_end();
         files.append(simulation.run.recorder());
         let now_s = simulation.run.now().as_secs_f64();
-        py.detach(|| files.close(now_s, complete)).map_err(raised)
+        let whole = py.detach(|| files.finish(now_s, complete)).map_err(raised)?;
+        self.0 = Some(files);
+        Ok(whole)
     }
+
+    /// Writes a text file of the result.
+    fn keep(&mut self, name: &str, text: &str) -> PyResult<()> {
+        self.0.as_ref().ok_or_else(ended)?.keep(name, text).map_err(raised)
+    }
+
+    /// Replaces the earlier result by the finished one. Returns the directory of the new result.
+    fn commit(&mut self, py: Python<'_>) -> PyResult<PathBuf> {
+        let files = self.0.take().ok_or_else(ended)?;
+        py.detach(|| files.commit()).map_err(raised)
+    }
+}
+
+/// Lock of a directory against other processes.
+#[pyclass(module = "levelflow._core")]
+pub struct Lock(Option<files::Lock>);
+
+#[pymethods]
+impl Lock {
+    /// Locks a directory, which is created if necessary. Raises BlockingIOError if another process holds the lock.
+    #[new]
+    fn new(path: PathBuf) -> PyResult<Self> {
+        files::Lock::new(&path)
+            .map(Some)
+            .map(Self)
+            .map_err(|e| of_system(&path, &e))
+    }
+
+    /// Releases the lock.
+    fn close(&mut self) {
+        self.0 = None;
+    }
+}
+
+/// Finishes the replacement of a result that a kill interrupted.
+#[pyfunction]
+pub fn recover(py: Python<'_>, path: PathBuf) -> PyResult<()> {
+    py.detach(|| results::recover(&path)).map_err(|e| of_system(&path, &e))
+}
+
+/// Replaces a file by new content, atomically and durably.
+#[pyfunction]
+pub fn replace(py: Python<'_>, path: PathBuf, content: &[u8]) -> PyResult<()> {
+    py.detach(|| files::replace(&path, content))
+        .map_err(|e| of_system(&path, &e))
+}
+
+/// Reads a regular file of bounded size, or, if `any` is true, any file.
+#[pyfunction]
+#[pyo3(signature = (path, any=false))]
+pub fn read(py: Python<'_>, path: PathBuf, any: bool) -> PyResult<Bound<'_, PyBytes>> {
+    let read = if any { files::read_any } else { files::read };
+    let bytes = py.detach(|| read(&path)).map_err(|e| of_system(&path, &e))?;
+    Ok(PyBytes::new(py, &bytes))
+}
+
+fn ended() -> PyErr {
+    PyValueError::new_err("the run has ended")
 }
 
 fn raised(error: results::Error) -> PyErr {
     match error {
         results::Error::Refused(problem) => ScenarioError::new_err(problem),
-        results::Error::Failed { path, source } => match source.raw_os_error() {
-            Some(number) => PyOSError::new_err((number, results::reason(&source), path)),
-            None => PyOSError::new_err(format!("{}: {source}", path.display())),
-        },
+        results::Error::Failed { path, source } => of_system(&path, &source),
+    }
+}
+
+/// Converts an error of the operating system. An error without a number is a fault of the file.
+fn of_system(path: &Path, error: &io::Error) -> PyErr {
+    let number = error.raw_os_error();
+    match (number, error.kind()) {
+        (Some(number), _) => PyOSError::new_err((number, files::reason(error), path.to_owned())),
+        (None, io::ErrorKind::WouldBlock) => {
+            PyBlockingIOError::new_err(format!("{}: another process writes it", path.display()))
+        }
+        _ => ScenarioError::new_err(format!("{}: {}", path.display(), files::reason(error))),
     }
 }

@@ -7,7 +7,8 @@ mod stepping;
 
 use std::path::PathBuf;
 
-use levelflow_results::{Summary, reason};
+use levelflow_files::{read, reason, text};
+use levelflow_results::Summary;
 use levelflow_scenario::{self as scenario, BufferRecord, LawRecord, QueueRecord, Scenario, ScenarioRecord, Step};
 use levelflow_sim::replay::{Replay, replay as replay_log};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -16,7 +17,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
 use error::{ScenarioError, refuse};
-use simulation::{Simulation, read};
+use simulation::Simulation;
 
 /// Converts a scenario in TOML to the same structure in JSON.
 #[pyfunction]
@@ -29,7 +30,7 @@ fn parse(text: &str) -> PyResult<String> {
 #[pyfunction]
 fn read_traces(json: &str, folder: PathBuf) -> PyResult<String> {
     let mut raw = serde_json::from_str(json).map_err(|e| PyValueError::new_err(e.to_string()))?;
-    let read = |path: &str| std::fs::read_to_string(folder.join(path)).map_err(|e| reason(&e));
+    let read = |path: &str| read(&folder.join(path)).and_then(text).map_err(|e| reason(&e));
     scenario::read_traces(&mut raw, read).map_err(refuse)?;
     Ok(raw.to_string())
 }
@@ -70,7 +71,7 @@ fn scale_arrivals(json: &str, factor: f64) -> PyResult<String> {
 /// Checks a scenario in JSON. Returns the description of its network, in JSON.
 #[pyfunction]
 fn resolve(json: &str) -> PyResult<String> {
-    let (scenario, resolved) = read(json)?;
+    let (scenario, resolved) = simulation::read(json)?;
     Ok(json!(resolved.describe(&scenario)).to_string())
 }
 
@@ -132,6 +133,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("RESULT_FORMAT", levelflow_results::FORMAT)?;
     module.add_class::<Simulation>()?;
     module.add_class::<files::Recording>()?;
+    module.add_class::<files::Lock>()?;
     module.add_class::<stepping::Router>()?;
     module.add_class::<stepping::Sender>()?;
     module.add_class::<stepping::BufferAlgorithm>()?;
@@ -150,6 +152,9 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(buffer_algorithms, module)?,
         wrap_pyfunction!(replay, module)?,
         wrap_pyfunction!(build, module)?,
+        wrap_pyfunction!(files::recover, module)?,
+        wrap_pyfunction!(files::replace, module)?,
+        wrap_pyfunction!(files::read, module)?,
     ] {
         module.add_function(function)?;
     }

@@ -1,49 +1,24 @@
 //! Result directories. During a run, tables are written as files with parts of their rows. At the end, one file per
 //! table replaces these files. If a run is interrupted, its tables are readable. The manifest then contains the
-//! simulated time that the tables cover.
+//! simulated time that the tables cover. A new result replaces an earlier one when it is [complete](crate::commit).
 
 use std::fs::{self, File};
-use std::io;
 use std::path::{Path, PathBuf};
 
+use levelflow_files::replace;
 use serde_json::{Value, json};
 
-use crate::error::{Error, reason};
+use crate::commit::{FORMAT, MANIFEST, Place, TABLES};
+use crate::error::Error;
 use crate::parquet::{Names, TableFile};
 use crate::table::{Recorder, Table};
 
-/// Format identifier in the manifest.
-pub const FORMAT: &str = "levelflow result 1";
-const TABLES: [&str; 4] = ["flows", "members", "links", "transfers"];
-/// Files that an earlier run may have left, in addition to tables.
-const STALE_FILES: [&str; 17] = [
-    "manifest.json",
-    "summary.json",
-    "counters.json",
-    "rates.png",
-    "queues.png",
-    "losses.png",
-    "transfers.png",
-    "overview.png",
-    "rates.pdf",
-    "queues.pdf",
-    "losses.pdf",
-    "transfers.pdf",
-    "rates.svg",
-    "queues.svg",
-    "losses.svg",
-    "transfers.svg",
-    "report.html",
-];
-/// Scenario file written by a run on the network testbed. The manifest of such a run has the key `network`. In any
-/// other directory, this file belongs to the user.
-const SCENARIO: &str = "scenario.toml";
 /// Rows per row group. The number is constant, so files do not depend on the times at which rows are written.
 const ROWS_PER_GROUP: usize = 1 << 18;
 
 /// Result directory of a run in progress.
 pub struct Recording {
-    path: PathBuf,
+    place: Place,
     manifest: Value,
     names: Names,
     tables: [Growing; TABLES.len()],
@@ -58,25 +33,26 @@ struct Growing {
     pending: Option<Table>,
     /// Rows that the single file does not contain yet.
     rest: Option<Table>,
-    file: Option<TableFile>,
+    file: Option<TableFile<File>>,
 }
 
 impl Recording {
-    /// Clears a directory and writes the manifest of a started run. The manifest must contain the resolved `scenario`.
-    /// `origin` is the file from which the scenario was read.
+    /// Locks a directory for the result of a started run. An earlier result stays until the new one is complete. The
+    /// manifest must contain the resolved `scenario`. `origin` is the file from which the scenario was read.
     ///
     /// # Errors
-    /// Returns an error if the directory is not writable, or is neither empty nor a result directory.
+    /// Returns an error if the directory is not writable, is locked by another process, or is neither empty nor a
+    /// result directory.
     pub fn new(path: &Path, mut manifest: Value, origin: Option<&Path>) -> Result<Self, Error> {
-        clear(path, !manifest["network"].is_null(), origin)?;
+        let place = Place::claim(path, !manifest["network"].is_null(), origin)?;
         manifest["format"] = json!(FORMAT);
         let names = |kind: &str| {
             let rows = manifest["scenario"][kind].as_array().into_iter().flatten();
             rows.map(|row| row["name"].as_str().unwrap_or_default().to_owned())
                 .collect()
         };
-        let mut recording = Self {
-            path: path.to_owned(),
+        Ok(Self {
+            place,
             names: Names::new(names("flows"), names("links")),
             manifest,
             tables: TABLES.map(|name| Growing {
@@ -86,22 +62,19 @@ impl Recording {
                 file: None,
             }),
             parts: 0,
-        };
-        recording.state("partial", 0.0)?;
-        Ok(recording)
+        })
     }
 
-    /// Writes a text file next to the tables.
+    /// Writes a text file of the result. It appears with the tables of the result.
     ///
     /// # Errors
     /// Returns an error if the file cannot be written.
     pub fn keep(&self, name: &str, text: &str) -> Result<(), Error> {
-        let (temporary, target) = (self.temporary(name), self.path.join(name));
-        fs::write(&temporary, text).map_err(Error::at(&temporary))?;
-        fs::rename(&temporary, &target).map_err(Error::at(&target))
+        let path = self.place.whole().join(name);
+        fs::write(&path, text).map_err(Error::at(&path))
     }
 
-    /// Writes a value as a JSON file.
+    /// Writes a value as a JSON file of the result.
     ///
     /// # Errors
     /// Returns an error if the file cannot be written.
@@ -121,7 +94,8 @@ impl Recording {
         }
     }
 
-    /// Writes the appended rows of each table to a new file. Then updates the time in the manifest.
+    /// Stores the appended rows, so that they survive a kill: writes the rows of each table to a new file, then the
+    /// time and the number of files to the manifest.
     ///
     /// # Errors
     /// Returns an error if a file cannot be written.
@@ -136,51 +110,57 @@ impl Recording {
             self.write_groups(i, false)?;
         }
         self.parts += 1;
-        self.state("partial", now_s)
+        let mut manifest = self.state("partial", now_s);
+        manifest["parts"] = json!(self.parts);
+        let path = self.place.base.join(MANIFEST);
+        replace(&path, format!("{manifest:#}\n").as_bytes()).map_err(Error::at(&path))
     }
 
-    /// Replaces the part files of each table by one file. Records in the manifest whether the run is complete.
+    /// Completes the tables and the manifest, and returns their directory. [`commit`](Self::commit) moves them to their
+    /// place.
     ///
     /// # Errors
     /// Returns an error if a file cannot be written.
-    pub fn close(mut self, now_s: f64, complete: bool) -> Result<(), Error> {
-        self.flush(now_s)?;
+    pub fn finish(&mut self, now_s: f64, complete: bool) -> Result<PathBuf, Error> {
         for i in 0..self.tables.len() {
             self.write_groups(i, true)?;
-            let (name, file) = (self.tables[i].name, self.tables[i].file.take());
+            let (whole, file) = (self.whole(self.tables[i].name), self.tables[i].file.take());
             let Some(file) = file else { continue };
-            let (whole, target, parts) = (
-                self.temporary(name),
-                self.path.join(format!("{name}.parquet")),
-                self.temporary(&format!("{name}.parts")),
-            );
             file.close().map_err(Error::at(&whole))?;
-            fs::rename(&target, &parts).map_err(Error::at(&target))?;
-            fs::rename(&whole, &target).map_err(Error::at(&target))?;
-            fs::remove_dir_all(&parts).map_err(Error::at(&parts))?;
         }
-        self.state(if complete { "complete" } else { "partial" }, now_s)
+        self.manifest = self.state(if complete { "complete" } else { "partial" }, now_s);
+        self.keep_json(MANIFEST, &self.manifest)?;
+        Ok(self.place.whole())
+    }
+
+    /// Replaces the earlier result by the finished one, and returns the directory of the new result. An incomplete
+    /// result does not replace a complete one: it stays in the directory `partial` of the result.
+    ///
+    /// # Errors
+    /// Returns an error if a file cannot be moved. The next access to the directory then finishes the replacement.
+    pub fn commit(self) -> Result<PathBuf, Error> {
+        let target = self.place.target.clone();
+        let complete = self.manifest["status"] == "complete";
+        self.place.commit(complete).map_err(Error::at(&target))
     }
 
     fn write_part(&self, name: &str, rows: &Table) -> Result<(), Error> {
-        let folder = self.path.join(format!("{name}.parquet"));
-        fs::create_dir_all(&folder).map_err(Error::at(&folder))?;
-        let part = format!("part-{:05}.parquet", self.parts);
-        let (temporary, target) = (self.temporary(&part), folder.join(&part));
-        let write = |file| {
-            let mut file = TableFile::create(file, rows)?;
+        let folder = self.place.base.join(format!("{name}.parquet"));
+        if let Err(error) = fs::create_dir(&folder).or_else(|e| if folder.is_dir() { Ok(()) } else { Err(e) }) {
+            return Err(Error::at(&folder)(error));
+        }
+        let part = folder.join(format!("part-{:05}.parquet", self.parts));
+        let write = || {
+            let mut file = TableFile::create(Vec::new(), rows)?;
             file.write(rows, &self.names)?;
-            file.close()
+            replace(&part, &file.close()?)
         };
-        File::create(&temporary)
-            .and_then(write)
-            .map_err(Error::at(&temporary))?;
-        fs::rename(&temporary, &target).map_err(Error::at(&target))
+        write().map_err(Error::at(&part))
     }
 
     /// Writes complete row groups to the single file of a table. At the end of the run, also writes the remaining rows.
     fn write_groups(&mut self, table: usize, ended: bool) -> Result<(), Error> {
-        let whole = self.temporary(self.tables[table].name);
+        let whole = self.whole(self.tables[table].name);
         let growing = &mut self.tables[table];
         let Some(rest) = &mut growing.rest else { return Ok(()) };
         while rest.rows() >= ROWS_PER_GROUP || ended && (rest.rows() > 0 || growing.file.is_none()) {
@@ -197,81 +177,18 @@ impl Recording {
         Ok(())
     }
 
-    fn state(&mut self, status: &str, now_s: f64) -> Result<(), Error> {
-        self.manifest["status"] = json!(status);
-        self.manifest["simulated_s"] = json!(now_s);
-        self.keep_json("manifest.json", &self.manifest)
+    /// Returns the manifest at a time.
+    fn state(&self, status: &str, now_s: f64) -> Value {
+        let mut manifest = self.manifest.clone();
+        manifest["status"] = json!(status);
+        manifest["simulated_s"] = json!(now_s);
+        manifest
     }
 
-    /// Returns the path under which a file is written until it is complete.
-    fn temporary(&self, name: &str) -> PathBuf {
-        self.path.join(format!(".{name}.tmp"))
+    /// Returns the path of the single file of a table until it is committed.
+    fn whole(&self, table: &str) -> PathBuf {
+        self.place.whole().join(format!("{table}.parquet"))
     }
-}
-
-/// Clears a directory for a new result. Rejects a directory that is neither empty nor a result directory. Also rejects
-/// a directory that contains the scenario file of this run.
-fn clear(path: &Path, keeps_scenario: bool, origin: Option<&Path>) -> Result<(), Error> {
-    let refuse = |problem: &str| Error::Refused(format!("{}: {problem}", path.display()));
-    fs::create_dir_all(path).map_err(|e| refuse(&format!("cannot make this directory: {}", reason(&e))))?;
-    let entries = fs::read_dir(path).map_err(|e| refuse(&reason(&e)))?;
-    let found: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
-    let manifest = fs::read(path.join("manifest.json")).unwrap_or_default();
-    let manifest: Value = serde_json::from_slice(&manifest).unwrap_or_default();
-    if !found.is_empty() && manifest["format"] != FORMAT {
-        return Err(refuse(
-            "not empty and not a result directory; choose another with --out",
-        ));
-    }
-    if let Some(origin) = origin {
-        let folder = origin
-            .canonicalize()
-            .ok()
-            .and_then(|file| Some(file.parent()?.to_owned()));
-        if folder.is_some() && folder == path.canonicalize().ok() {
-            let problem = format!(
-                "holds the scenario that is to run, {}; choose another with --out",
-                origin.display()
-            );
-            return Err(refuse(&problem));
-        }
-    }
-    let ours = !manifest["network"].is_null();
-    if keeps_scenario && !ours && path.join(SCENARIO).exists() {
-        return Err(refuse("contains your own scenario.toml; choose another with --out"));
-    }
-    let tables = TABLES.map(|name| path.join(format!("{name}.parquet")));
-    let left = STALE_FILES
-        .into_iter()
-        .chain(ours.then_some(SCENARIO))
-        .map(|name| path.join(name));
-    let temporary = |file: &PathBuf| {
-        let name = file.file_name().unwrap_or_default().to_string_lossy();
-        name.starts_with('.') && name.ends_with(".tmp")
-    };
-    for old in tables
-        .into_iter()
-        .chain(left)
-        .chain(found.iter().filter(|file| temporary(file)).cloned())
-    {
-        remove(&old).map_err(|e| Error::Refused(format!("{}: {}", old.display(), reason(&e))))?;
-    }
-    Ok(())
-}
-
-fn remove(old: &Path) -> io::Result<()> {
-    let gone = if old.is_dir() {
-        fs::remove_dir_all(old)
-    } else {
-        fs::remove_file(old)
-    };
-    gone.or_else(|e| {
-        if e.kind() == io::ErrorKind::NotFound {
-            Ok(())
-        } else {
-            Err(e)
-        }
-    })
 }
 
 #[cfg(test)]
@@ -320,6 +237,12 @@ mod tests {
             .collect()
     }
 
+    /// Ends a run and returns the directory of its result.
+    fn done(mut recording: Recording, now_s: f64, complete: bool) -> PathBuf {
+        recording.finish(now_s, complete).unwrap();
+        recording.commit().unwrap()
+    }
+
     #[test]
     fn a_killed_run_keeps_its_flushed_rows() {
         let dir = tempfile::tempdir().unwrap();
@@ -332,8 +255,8 @@ mod tests {
         assert_eq!(parts.len(), 2);
         let state: Value = serde_json::from_slice(&fs::read(dir.path().join("manifest.json")).unwrap()).unwrap();
         assert_eq!(
-            (&state["status"], &state["simulated_s"]),
-            (&json!("partial"), &json!(0.1))
+            (&state["status"], &state["simulated_s"], &state["parts"]),
+            (&json!("partial"), &json!(0.1), &json!(1))
         );
     }
 
@@ -345,7 +268,7 @@ mod tests {
             recording.append(&mut recorded(t));
             recording.flush(t).unwrap();
         }
-        recording.close(1.0, true).unwrap();
+        done(recording, 1.0, true);
         let rows = rows(&dir.path().join("flows.parquet"));
         assert_eq!(rows.len(), 4);
         let start =
@@ -367,6 +290,38 @@ mod tests {
     }
 
     #[test]
+    fn an_earlier_result_stays_until_the_next_one_is_complete() {
+        let dir = tempfile::tempdir().unwrap();
+        let status = |path: &Path| {
+            let state: Value = serde_json::from_slice(&fs::read(path.join(MANIFEST)).unwrap()).unwrap();
+            (state["status"].clone(), state["simulated_s"].clone())
+        };
+        let begin = || Recording::new(dir.path(), manifest(), None);
+        assert_eq!(done(begin().unwrap(), 1.0, false), dir.path());
+        assert_eq!(done(begin().unwrap(), 2.0, true), dir.path());
+        fs::write(dir.path().join("notes"), "of the user").unwrap();
+        let mut killed = begin().unwrap();
+        let second = begin().err().unwrap().to_string();
+        assert!(second.contains("another process writes to this directory"), "{second}");
+        killed.append(&mut recorded(0.1));
+        killed.flush(0.1).unwrap();
+        drop(killed);
+        assert_eq!(status(dir.path()), (json!("complete"), json!(2.0)));
+        assert_eq!(status(&dir.path().join("partial")), (json!("partial"), json!(0.1)));
+        let partial = done(begin().unwrap(), 3.0, false);
+        assert_eq!(partial, dir.path().join("partial"));
+        assert_eq!(status(&partial), (json!("partial"), json!(3.0)));
+        assert_eq!(status(dir.path()), (json!("complete"), json!(2.0)));
+        done(begin().unwrap(), 4.0, true);
+        assert_eq!(status(dir.path()), (json!("complete"), json!(4.0)));
+        let left: Vec<_> = fs::read_dir(dir.path())
+            .unwrap()
+            .map(|e| e.unwrap().file_name())
+            .collect();
+        assert!(left.len() == 2 && left.iter().any(|name| name == "notes"), "{left:?}");
+    }
+
+    #[test]
     fn a_directory_that_holds_something_else_is_left_alone() {
         let dir = tempfile::tempdir().unwrap();
         fs::write(dir.path().join("thesis.tex"), "my text").unwrap();
@@ -378,7 +333,7 @@ mod tests {
     #[test]
     fn a_scenario_of_the_user_is_left_alone() {
         let dir = tempfile::tempdir().unwrap();
-        drop(Recording::new(dir.path(), manifest(), None).unwrap());
+        done(Recording::new(dir.path(), manifest(), None).unwrap(), 0.0, true);
         let mine = dir.path().join("scenario.toml");
         fs::write(&mine, "my text").unwrap();
         let mut network = manifest();
@@ -396,7 +351,7 @@ mod tests {
         assert_eq!(fs::read_to_string(&mine).unwrap(), "my text");
         let ours = json!({ "format": FORMAT, "network": {} });
         fs::write(dir.path().join("manifest.json"), ours.to_string()).unwrap();
-        drop(Recording::new(dir.path(), network, None).unwrap());
+        done(Recording::new(dir.path(), network, None).unwrap(), 0.0, true);
         assert!(!mine.exists());
     }
 
@@ -411,7 +366,7 @@ mod tests {
                     recording.flush(t as f64).unwrap();
                 }
             }
-            recording.close(1e6, true).unwrap();
+            done(recording, 1e6, true);
             let file = dir.path().join("flows.parquet");
             let groups = SerializedFileReader::new(File::open(&file).unwrap())
                 .unwrap()
@@ -448,7 +403,7 @@ mod tests {
             signal: f64::NAN,
         });
         recording.append(&mut recorder);
-        recording.close(1.0, true).unwrap();
+        done(recording, 1.0, true);
         let rows = rows(&dir.path().join("links.parquet"));
         let start =
             "{link: \"A->B\", t: 1.0, arrival_bps: 1.0, backlog_bytes: 18446744073709551615, backlog_max_bytes: 5,";

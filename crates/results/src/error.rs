@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use derive_more::Display;
+use levelflow_files::reason;
 
 /// Reason why a result directory cannot be written. The message has one line.
 #[derive(Debug, Display, derive_more::Error)]
@@ -25,11 +26,4 @@ impl Error {
         let path = path.to_owned();
         move |source| Self::Failed { path, source }
     }
-}
-
-/// Returns the text of an I/O error without its number, for example `no such file or directory`.
-#[must_use]
-pub fn reason(error: &io::Error) -> String {
-    let text = error.to_string().to_lowercase();
-    text.split(" (os").next().unwrap_or_default().to_owned()
 }

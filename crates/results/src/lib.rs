@@ -2,6 +2,7 @@
 //!
 //! The simulator, its Python module and the network testbed write results through [`Recording`].
 
+mod commit;
 mod delays;
 mod directory;
 mod error;
@@ -10,9 +11,10 @@ mod parquet;
 mod summary;
 mod table;
 
+pub use commit::{FORMAT, recover};
 pub use delays::{DelaySample, Delays};
-pub use directory::{FORMAT, Recording};
-pub use error::{Error, reason};
+pub use directory::Recording;
+pub use error::Error;
 pub use histogram::{Buckets, Histogram, Quantiles};
 pub use summary::{Backlog, ClassSummary, FlowSummary, LinkSummary, PacketCounts, Summary, TestbedSummary};
 pub use table::{Column, FlowRow, LinkRow, MemberRow, Outcome, Recorder, Table, TransferRow};

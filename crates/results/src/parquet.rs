@@ -1,7 +1,6 @@
 //! Tables as Parquet files.
 
-use std::fs::File;
-use std::io;
+use std::io::{self, Write};
 use std::sync::Arc;
 
 use ::parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
@@ -46,11 +45,11 @@ impl Names {
 }
 
 /// Parquet file of a table that is not complete yet.
-pub struct TableFile(SerializedFileWriter<File>);
+pub struct TableFile<W: Write + Send>(SerializedFileWriter<W>);
 
-impl TableFile {
+impl<W: Write + Send> TableFile<W> {
     /// Creates a file for rows with the same columns as `like`.
-    pub fn create(file: File, like: &Table) -> io::Result<Self> {
+    pub fn create(file: W, like: &Table) -> io::Result<Self> {
         let begin = || {
             let fields: Result<Vec<_>> = ordered(like).map(|(name, column)| field(name, column)).collect();
             let schema = Type::group_type_builder("rows").with_fields(fields?).build()?;
@@ -78,9 +77,9 @@ impl TableFile {
         group.close().map(|_| ())
     }
 
-    /// Completes the file.
-    pub fn close(self) -> io::Result<()> {
-        self.0.close().map(|_| ()).map_err(of_disk)
+    /// Completes the file and returns it.
+    pub fn close(self) -> io::Result<W> {
+        self.0.into_inner().map_err(of_disk)
     }
 }
 

@@ -110,14 +110,15 @@ pub fn run(
     let counters = totals.counters(&chosen.resolved, watch.until, watch.collector.carried());
     recording.keep_json("counters.json", &counters).map_err(of_results)?;
     let whole = complete && failure.is_none();
-    recording.close(watch.until, whole).map_err(of_results)?;
+    recording.finish(watch.until, whole).map_err(of_results)?;
+    let path = recording.commit().map_err(of_results)?;
     match failure {
         Some(problem) => Err(Error::Failed(problem)),
         None if !complete && !stopped => Err(Error::failed(
             "a part of the testbed stopped reporting; the results end there",
         )),
         None => Ok(Outcome {
-            path: out.to_owned(),
+            path,
             until_s: watch.until,
             stopped,
             throughput_bps: watch.collector.throughput_bps(),

@@ -6,10 +6,13 @@ import atexit
 import gc
 import os
 import sys
+from contextlib import suppress
+from typing import NoReturn
 
 import click
 
 from levelflow.cli.late import Late, LateGroup
+from levelflow.ending import BAD_INPUT, interrupted, interruptible
 
 COMMANDS = {
     "demo": "levelflow.cli.demo:demo",
@@ -62,19 +65,29 @@ def main() -> None:
     gc.set_threshold(100_000)  # libraries create many objects at import, and almost no garbage
     atexit.register(gc.freeze)  # the collection at exit would take a fifth of the time of a short run
     try:
-        status = app(sys.argv[1:], "levelflow", standalone_mode=False)
-    except click.Abort:  # Ctrl-C outside of commands that handle it
-        from levelflow.status import INTERRUPTED
-
-        sys.exit(INTERRUPTED)
-    except (ValueError, click.UsageError) as error:
+        with interruptible():
+            status = app(sys.argv[1:], "levelflow", standalone_mode=False)
+            sys.stdout.flush()
+    except click.Abort:  # a signal outside of commands that handle it
+        _end("levelflow: interrupted", interrupted())
+    except BrokenPipeError:  # the reader of standard output needs no more
+        _end("", BAD_INPUT)
+    except Exception as error:
         line = _line(error)
         if line is None:
             raise
-        from levelflow.status import BAD_INPUT
+        _end(line, BAD_INPUT)
+    sys.exit(status)
 
-        print(line, file=sys.stderr)
-        sys.exit(BAD_INPUT)
+
+def _end(line: str, status: int) -> NoReturn:
+    """Prints a line and ends the process. Output that cannot be written is dropped."""
+    with suppress(OSError):
+        print(line, end="\n" if line else "", file=sys.stderr, flush=True)
+    try:
+        sys.stdout.flush()
+    except OSError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     sys.exit(status)
 
 
@@ -89,8 +102,23 @@ def _line(error: Exception) -> str | None:
     from levelflow import ScenarioError
     from levelflow.theory.errors import TheoryError
 
+    if (fault := _fault(error)) is not None:
+        return f"levelflow: {fault}"
     if not isinstance(error, ScenarioError | TheoryError):
         return None
     # Names from the command line may contain line breaks.
     mistakes = (" ".join(mistake.split("\n")) for mistake in getattr(error, "mistakes", [str(error)]))
     return "\n".join(f"levelflow: {mistake}" for mistake in mistakes)
+
+
+def _fault(error: Exception) -> str | None:
+    """Returns the description of an error of the system, such as a full disk; None for other errors."""
+    if isinstance(error, MemoryError):
+        return "not enough memory"
+    if isinstance(error, OSError):
+        reason = (error.strerror or str(error) or type(error).__name__).lower()
+        return f"{error.filename}: {reason}" if error.filename else reason
+    polars = sys.modules.get("polars")
+    if polars and isinstance(error, polars.exceptions.PolarsError):
+        return (str(error).splitlines() or ["a table is damaged"])[0]
+    return None

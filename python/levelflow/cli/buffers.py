@@ -84,10 +84,10 @@ def buffers(
 
         save(picture(asked, rows), out)
     if not complete:
-        from levelflow.status import INTERRUPTED
+        from levelflow.ending import interrupted
 
         click.echo(f"levelflow: interrupted; {len(rows)} rows are complete", err=True)
-        sys.exit(INTERRUPTED)
+        sys.exit(interrupted())
 
 
 def _given(flows: float | None, rtt: str | None) -> dict[str, object]:
@@ -144,7 +144,7 @@ def _save(target: Path | None, asked: Question, rows: list[Row], found: list[Dis
 
     from levelflow import ScenarioError
     from levelflow.buffers.advice import data
-    from levelflow.report.files import replace
+    from levelflow.files import replace
 
     if target is None:
         return

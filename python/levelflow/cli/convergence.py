@@ -188,7 +188,7 @@ def _stopped(work: Callable[[], None]) -> bool:
 
 def _leave(stopped: bool) -> None:
     if stopped:
-        from levelflow.status import INTERRUPTED
+        from levelflow.ending import interrupted
 
         click.echo("levelflow: interrupted", err=True)
-        sys.exit(INTERRUPTED)
+        sys.exit(interrupted())

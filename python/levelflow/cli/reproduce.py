@@ -62,11 +62,11 @@ def reproduce(
     Measures the claims of the papers and reports which are reproduced.
     """
     from levelflow import ScenarioError, _core, dataplane, library
+    from levelflow.ending import BAD_INPUT, interrupted
     from levelflow.reproduce import model, outcome, report, runner
     from levelflow.reproduce import testbed as testbed_runs
     from levelflow.reproduce.kept import Figures
     from levelflow.reproduce.verdict import FAILED
-    from levelflow.status import BAD_INPUT, INTERRUPTED
     from levelflow.study.task import engine
 
     try:
@@ -90,7 +90,7 @@ def reproduce(
             on_network = Figures(out / "figures", f"{made}, {repeats} on a network", full)
             networks = testbed_runs.measure_all(real, program, repeats, kept=on_network, changes=other)
             measured = _in_turn(measured, networks)
-        figures, interrupted = _measure(measured, len(claims), json)
+        figures, was_interrupted = _measure(measured, len(claims), json)
         page = out / "report.html"
         report.write(page, figures, " · ".join([_core.build(), *(f"with {change}" for change in changes)]))
     except (model.ClaimError, ScenarioError, dataplane.DataPlaneError, OSError) as error:
@@ -99,8 +99,8 @@ def reproduce(
     if real:
         _print_beside([figure for figure in figures if figure.claim in real])
     _print(figures, page)
-    if interrupted:
-        sys.exit(INTERRUPTED)
+    if was_interrupted:
+        sys.exit(interrupted())
     if not (resume and (ids or paper)):  # other figures may resume with their runs
         shutil.rmtree(runs, ignore_errors=True)
     sys.exit(int(any(one.verdict in FAILED for figure in figures for one in figure.outcomes)))
@@ -114,7 +114,6 @@ def _in_turn(*parts: Generator[FigureOutcome, None, None]) -> Generator[FigureOu
 
 def _writable(target: Path | None) -> None:
     """Verifies with a temporary file that ``target`` is writable; its folder need not exist yet."""
-    from levelflow.report.files import part
     from levelflow.reproduce.model import ClaimError
 
     if target is None:
@@ -123,7 +122,7 @@ def _writable(target: Path | None) -> None:
         if target.exists() and not target.is_file():
             raise ClaimError(f"{target}: cannot be written: not a file")
         folder = next(parent for parent in target.absolute().parents if parent.exists())
-        probe = part(folder / target.name)
+        probe = folder / f".{target.name}.part"
         probe.touch()
         probe.unlink()
     except OSError as error:
@@ -137,7 +136,7 @@ def _said(error: Exception, out: Path) -> str:
 
 def _hold(folder: Path) -> None:
     """Locks a folder against other processes until the command ends."""
-    from levelflow.report.files import lock
+    from levelflow.files import lock
     from levelflow.reproduce.model import ClaimError
 
     try:
@@ -149,7 +148,7 @@ def _hold(folder: Path) -> None:
 
 
 def _save(json: Path | None, figures: list[FigureOutcome]) -> None:
-    from levelflow.report.files import replace
+    from levelflow.files import replace
     from levelflow.reproduce import runner
 
     if json is not None:

@@ -70,7 +70,8 @@ def run(
         capture = Capture(pcap, pcap_link) if pcap else None
         result = chosen.run(out=target, progress=sys.stderr.isatty(), capture=capture, threads=threads)
     except Interrupted as stopped:
-        click.echo(f"levelflow: {stopped}; {target} is complete up to then", err=True)
+        kept = "" if stopped.result.path == target else f", and {target} keeps its earlier result"
+        click.echo(f"levelflow: {stopped}; {stopped.result.path} is complete up to then{kept}", err=True)
         sys.exit(128 + stopped.signal)
     for line in result.summary["warnings"]:
         click.echo(f"levelflow: warning: {line}", err=True)

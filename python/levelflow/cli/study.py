@@ -63,10 +63,10 @@ def study(
             with Bar("runs") as bar:
                 found = requested.run(out, scheduler=executor, replace=replace, cache=not no_cache, progress=bar)
     except KeyboardInterrupt:
-        from levelflow.status import INTERRUPTED
+        from levelflow.ending import interrupted
 
         click.echo("levelflow: interrupted; finished runs are stored, and the same command resumes the study", err=True)
-        sys.exit(INTERRUPTED)
+        sys.exit(interrupted())
     from levelflow.cli.show import show_table
     from levelflow.study.table import differences, table
 

@@ -111,8 +111,7 @@ def topology(
 
 
 def _write(scenario: Scenario, target: Path, replace: bool) -> None:
-    from levelflow import ScenarioError
-    from levelflow.report import files
+    from levelflow import ScenarioError, files
 
     if target.exists() and not replace:
         raise ScenarioError(f"{target}: is there already; choose another --out, or --replace it")

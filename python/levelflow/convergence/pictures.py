@@ -8,7 +8,7 @@ import matplotlib as mpl
 import numpy as np
 
 from levelflow.convergence.table import median, share
-from levelflow.picture import Picture
+from levelflow.picture import Picture, write
 from levelflow.style import COLOURS, GREY, STYLE
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ def draw(records: Sequence[Record], folder: Path) -> list[Path]:
     """Draws both pictures into a folder and returns their paths."""
     pictures: dict[str, Callable[[Sequence[Record]], Picture]] = {"settled.png": settled, "steps.png": steps}
     for name, picture in pictures.items():
-        picture(records).savefig(folder / name, metadata={"Software": None})
+        write(picture(records), folder / name, metadata={"Software": None})
     return [folder / name for name in pictures]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -53,11 +54,11 @@ def read(path: Path) -> list[Record]:
         ScenarioError: If the file is unreadable or contains other lines.
     """
     try:
-        text = path.read_text(encoding="utf-8") if path.exists() else ""
-        whole = text[: text.rfind("\n") + 1]
-        records = [_record(line) for line in whole.splitlines()]
+        text = path.read_bytes() if path.exists() else b""
+        whole = text[: text.rfind(b"\n") + 1]
+        records = [_record(line) for line in whole.decode("utf-8").splitlines()]
         if whole != text:
-            path.write_text(whole, encoding="utf-8")
+            os.truncate(path, len(whole))
     except OSError as error:
         raise ScenarioError(f"--json {path}: {(error.strerror or str(error)).lower()}") from None
     except (ValueError, TypeError, KeyError):
@@ -66,9 +67,11 @@ def read(path: Path) -> list[Record]:
 
 
 def append(path: Path, record: Record) -> None:
-    """Appends a record to a file."""
+    """Appends a record to a file, durably."""
     with path.open("a", encoding="utf-8") as file:
         file.write(record.line())
+        file.flush()
+        os.fsync(file.fileno())
 
 
 def _record(line: str) -> Record:

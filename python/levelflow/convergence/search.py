@@ -17,7 +17,7 @@ from levelflow.convergence.families import Draw, neighbours, placed, shortest, s
 from levelflow.convergence.network import Flow, Network
 from levelflow.convergence.shrink import size, smaller
 from levelflow.convergence.trial import Outcome, failure
-from levelflow.report.files import replace as replace_file
+from levelflow.files import replace as replace_file
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.font_manager import FontProperties
 from matplotlib.ticker import FuncFormatter, LogLocator
 
+from levelflow import files, picture
 from levelflow._core import ScenarioError
 from levelflow.measure.transfers import finished
 from levelflow.picture import Picture, any_sign
@@ -18,7 +19,6 @@ from levelflow.report.transfers import HIGH, LOW, transfers
 from levelflow.style import COLOURS, DASHES, GREY, STYLE, WIDTHS, Look, style
 
 if TYPE_CHECKING:
-    import io
     from collections.abc import Sequence
     from pathlib import Path
 
@@ -350,7 +350,7 @@ def write(
             written.append(result.path / f"{name}.{kind}")
             save(figure, written[-1])
     whole = result.path / "report.html"
-    whole.write_text(page.page(result, command), encoding="utf-8")
+    files.replace(whole, page.page(result, command))
     return [*written, whole]
 
 
@@ -361,12 +361,5 @@ def save(figure: Figure, target: Path) -> None:
         OSError: If the file is not writable.
         ValueError: If the file extension is not a picture format.
     """
-    if not target.suffix:
-        raise ValueError("needs the file extension of a picture format, such as .png, .svg or .pdf")
     with mpl.rc_context(STYLE):
-        _save(figure, target, metadata=UNDATED.get(target.suffix.removeprefix(".").lower()))
-
-
-def _save(figure: Figure, target: Path | io.StringIO, **options: Any) -> None:
-    with any_sign():
-        figure.savefig(target, **options)
+        picture.write(figure, target, metadata=UNDATED.get(target.suffix.removeprefix(".").lower()))

@@ -5,11 +5,10 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
-import shutil
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import replace
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ import tomli_w
 
 from levelflow.reproduce.model import SCENARIO_FILE, Claim, ClaimError
 from levelflow.results import TABLES, Result
-from levelflow.scenario import Scenario
+from levelflow.scenario import Scenario, ScenarioError
 
 Overrides = Mapping[str, Any] | Callable[[Scenario], object]
 
@@ -80,16 +79,13 @@ class Runs:
             return self._kept(scenario, self.folder / key) if self.folder else self._simulate(scenario)
 
     def _kept(self, scenario: Scenario, place: Path) -> Result:
-        if place.is_dir():
-            return Result.load(place)
-        unfinished = place.with_suffix(".part")
-        shutil.rmtree(unfinished, ignore_errors=True)
+        with suppress(ScenarioError):  # no result, or a damaged one
+            if (found := Result.load(place)).manifest["status"] == "complete":
+                return found
         try:
-            made = scenario.run(progress=lambda _share: self._check(), out=unfinished)
-            unfinished.rename(place)
+            return scenario.run(progress=lambda _share: self._check(), out=place)
         except OSError as error:
             raise ClaimError(f"{place.parent}: cannot keep a run: {error.strerror or error}") from None
-        return replace(made, path=place)
 
     def _simulate(self, scenario: Scenario) -> Result:
         return scenario.run(progress=lambda _share: self._check())

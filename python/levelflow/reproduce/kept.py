@@ -8,7 +8,7 @@ import json
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from levelflow.report import files
+from levelflow import files
 from levelflow.reproduce.images import Picture
 from levelflow.reproduce.outcome import Outcome
 from levelflow.reproduce.runner import FigureOutcome

@@ -10,7 +10,7 @@ from html import escape
 from itertools import groupby
 from typing import TYPE_CHECKING, get_args
 
-from levelflow.report import files
+from levelflow import files
 from levelflow.reproduce import strip
 from levelflow.reproduce.model import CORRECTION
 from levelflow.reproduce.verdict import Verdict

@@ -38,12 +38,14 @@ class StudyData:
             attributes of `levelflow.study.task.Row`.
         failures: Failed runs, each with `point`, `replication`, `seed` and the reason `why`.
         path: Results directory.
+        faults: Warnings about the execution of the runs.
     """
 
     plan: Plan
     rows: pl.DataFrame
     failures: tuple[Failure, ...]
     path: Path
+    faults: tuple[str, ...] = ()
 
     @cached_property
     def table(self) -> pl.DataFrame:
@@ -64,7 +66,7 @@ class StudyData:
         """Warnings of the runs with the number of affected runs, and warnings about seeds with equal runs."""
         lines_of = self.rows.filter(of="warning").group_by("point", "replication", maintain_order=True).agg("name")
         quiet: list[list[str]] = [[]] * (self.table.height - lines_of.height)
-        lines = tally([*lines_of["name"].to_list(), *quiet])
+        lines = [*self.faults, *tally([*lines_of["name"].to_list(), *quiet])]
         counts = self.table.group_by("point", maintain_order=True).agg(pl.len(), pl.col(DIGEST).n_unique().alias("own"))
         equal = counts.filter(pl.col("own") < pl.col("len"))
         if equal.height == counts.height and bool((equal["own"] == 1).all()):

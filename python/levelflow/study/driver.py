@@ -4,18 +4,16 @@ from __future__ import annotations
 
 import math
 import queue
-import signal
-import threading
-from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from levelflow._core import ScenarioError
+from levelflow.ending import handled
 from levelflow.study.schedule import Failed, Measured, Run, Schedule
 from levelflow.study.store import Failure, Writer
 from levelflow.study.task import DIGEST, Row, Task
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
     from types import FrameType
 
     from levelflow.study.plan import Plan
@@ -39,9 +37,9 @@ class Driver:
         """Executes the missing runs and returns the failed ones.
 
         Raises:
-            KeyboardInterrupt: On Ctrl-C, after the finished runs were stored.
+            KeyboardInterrupt: On Ctrl-C or SIGTERM, after the finished runs were stored.
         """
-        with _handles_sigint(self._interrupt):
+        with handled(self._interrupt):
             try:
                 while not (self.interrupted or self.schedule.is_complete):
                     if self.schedule.in_flight < self.pool.room and (run := self.schedule.next()):
@@ -94,17 +92,3 @@ class Driver:
 
     def _interrupt(self, _signal: int, _frame: FrameType | None) -> None:
         self.interrupted = True  # an exception raised inside Polars would make Polars panic
-
-
-@contextmanager
-def _handles_sigint(handler: Callable[[int, FrameType | None], None]) -> Iterator[None]:
-    """Installs a handler of SIGINT if Python's own handler is active in the main thread."""
-    before = signal.getsignal(signal.SIGINT)
-    is_default = before is signal.default_int_handler and threading.current_thread() is threading.main_thread()
-    if is_default:
-        signal.signal(signal.SIGINT, handler)
-    try:
-        yield
-    finally:
-        if is_default:
-            signal.signal(signal.SIGINT, before)

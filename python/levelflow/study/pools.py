@@ -15,7 +15,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
-from levelflow import _core
+from levelflow import _core, ending
 from levelflow._core import ScenarioError
 from levelflow.library import PACKAGE
 from levelflow.study.schedule import Failed
@@ -142,11 +142,22 @@ class Processes(Threads):
 
 def serve() -> None:
     """Executes the runs from standard input, one per line, until end of file."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent process handles Ctrl-C
+    for number in ending.NUMBERS:
+        signal.signal(number, signal.SIG_IGN)  # the parent process handles them
+    parent = os.getppid()
+
+    def check(_share: float) -> None:
+        if os.getppid() != parent:  # it was killed
+            os._exit(ending.BAD_INPUT)
+
     prepare()
     for line in sys.stdin:
-        outcome = attempt(partial(measure, *json.loads(line)))
-        print(json.dumps(["rows" if isinstance(outcome, list) else "failed", outcome]), flush=True)
+        text, warm_up, build = json.loads(line)
+        outcome = attempt(partial(measure, text, warm_up, build, check))
+        try:
+            print(json.dumps(["rows" if isinstance(outcome, list) else "failed", outcome]), flush=True)
+        except BrokenPipeError:
+            os._exit(ending.BAD_INPUT)
 
 
 class Dask:

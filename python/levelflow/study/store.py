@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 import math
 import os
@@ -15,13 +16,13 @@ from typing import TYPE_CHECKING, TypedDict
 
 import polars as pl
 
+from levelflow import files
 from levelflow._core import ScenarioError
-from levelflow.report import files
 from levelflow.study.schedule import Measured, Run
 from levelflow.study.task import DIGEST, Row, Task
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
 #: Finished run: its task and its rows.
 Finished = tuple[Task, list[Row]]
@@ -76,7 +77,7 @@ class Store:
         manifest = self.path / "study.json"
         identity = {"format": FORMAT, **identity}
         found: object = None
-        if self.path.exists() and any(self.path.iterdir()):
+        if self.path.exists() and any(not entry.name.startswith(".") for entry in self.path.iterdir()):
             with contextlib.suppress(OSError, ValueError):
                 found = json.loads(manifest.read_text(encoding="utf-8"))
             if not isinstance(found, dict) or found.get("format") != FORMAT:
@@ -94,9 +95,13 @@ class Store:
             raise ScenarioError(f"--out {self.path}: another process is executing this study") from None
         except OSError as error:
             raise ScenarioError(f"--out {self.path}: is not writable: {error.strerror}") from None
-        if found is not None and found != identity:
-            shutil.rmtree(self.path / "runs", ignore_errors=True)
+        runs, replaced = self.path / "runs", self.path / ".runs"
+        if found is not None and found != identity and runs.exists():
+            _remove(replaced)
+            runs.rename(replaced)
         files.replace(manifest, json.dumps(identity, indent=1))
+        _remove(replaced)
+        runs.mkdir(exist_ok=True)
 
     def write(self, finished: list[Finished]) -> None:
         """Adds finished runs in one new file per partition. A file gets its final name after it is complete."""
@@ -106,11 +111,12 @@ class Store:
             block += [(*task.run, task.seed, *row) for row in of_run]
         for number, rows in blocks.items():
             folder = self.path / "runs" / f"block={number}"
-            folder.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(exist_ok=True)
             task = finished[0][0]
             target = folder / f"{rows[0][0]}-{rows[0][1]}-{task.key[:12]}.parquet"
-            pl.DataFrame(rows, schema=SCHEMA, orient="row").write_parquet(files.part(target))
-            files.part(target).replace(target)
+            table = io.BytesIO()
+            pl.DataFrame(rows, schema=SCHEMA, orient="row").write_parquet(table)
+            files.replace(target, table.getvalue())
 
     def write_failures(self, failures: list[Failure]) -> None:
         """Writes the list of failed runs."""
@@ -147,29 +153,51 @@ class Store:
 class Cache:
     """Rows of runs by cache key, in an SQLite file that several processes can share.
 
+    A study runs without the cache if the file is unusable.
+
     Args:
         path: Path of the file; None disables the cache.
+
+    Attributes:
+        faults: Warning about an unusable file; empty if there is none.
     """
 
     def __init__(self, path: Path | None) -> None:
         self._base: sqlite3.Connection | None = None
+        self._path = path
+        self.faults: list[str] = []
         if path is not None:
-            path.parent.mkdir(parents=True, exist_ok=True)
-            self._base = sqlite3.connect(path, timeout=60)
-            self._base.execute("CREATE TABLE IF NOT EXISTS runs (key TEXT PRIMARY KEY, rows BLOB)")
+            with self._usable():
+                path.parent.mkdir(parents=True, exist_ok=True)
+                self._base = sqlite3.connect(path, timeout=60)
+                self._base.execute("CREATE TABLE IF NOT EXISTS runs (key TEXT PRIMARY KEY, rows BLOB)")
 
     def get(self, key: str) -> list[Row] | None:
         """Returns the rows of a run; None if the run is not cached."""
-        query = "SELECT rows FROM runs WHERE key = ?"
-        found = self._base.execute(query, (key,)).fetchone() if self._base else None
-        return None if found is None else [Row(*row) for row in json.loads(zlib.decompress(found[0]))]
+        with self._usable():
+            query = "SELECT rows FROM runs WHERE key = ?"
+            if self._base and (found := self._base.execute(query, (key,)).fetchone()):
+                return [Row(*row) for row in json.loads(zlib.decompress(found[0]))]
+        return None
 
     def put(self, finished: list[Finished]) -> None:
         """Adds runs."""
-        if self._base:
-            packed = [(task.key, zlib.compress(json.dumps(rows).encode(), 1)) for task, rows in finished]
-            with self._base:
-                self._base.executemany("INSERT OR IGNORE INTO runs VALUES (?, ?)", packed)
+        with self._usable():
+            if self._base:
+                packed = [(task.key, zlib.compress(json.dumps(rows).encode(), 1)) for task, rows in finished]
+                with self._base:
+                    self._base.executemany("INSERT OR IGNORE INTO runs VALUES (?, ?)", packed)
+
+    @contextlib.contextmanager
+    def _usable(self) -> Iterator[None]:
+        """Disables the cache after an error of the file or of its contents."""
+        try:
+            yield
+        except (OSError, sqlite3.Error, zlib.error, ValueError, TypeError) as error:
+            self.close()
+            self._base = None
+            reason = (getattr(error, "strerror", None) or str(error)).lower()
+            self.faults = [f"{self._path}: the cache of runs is not used: {reason}"]
 
     def close(self) -> None:
         """Closes the file."""
@@ -206,3 +234,9 @@ class Writer:
 def cache_file() -> Path:
     """Returns the path of the cache file, below `$XDG_CACHE_HOME`."""
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "levelflow" / "runs.sqlite"
+
+
+def _remove(folder: Path) -> None:
+    """Removes a folder if it exists."""
+    if folder.exists():
+        shutil.rmtree(folder)

@@ -67,7 +67,7 @@ class Study:
 
         Raises:
             ScenarioError: If the directory contains other files than this study, or the scheduler is unreachable.
-            KeyboardInterrupt: On Ctrl-C, after the finished runs were stored.
+            KeyboardInterrupt: On Ctrl-C or SIGTERM, after the finished runs were stored.
         """
         path = Path(out or Path("results") / self.plan.name)
         store = Store(path, {**self.plan.identity(), "engine": engine()}, replace)
@@ -76,7 +76,7 @@ class Study:
             own = closing(pool(scheduler, workers)) if isinstance(scheduler, str) else nullcontext(scheduler)
             with own as executor:
                 failures = Driver(self.plan, executor, store, runs).execute(progress or (lambda _done, _of: None))
-            return StudyResult(self.plan, store.rows(), tuple(failures), path)
+            return StudyResult(self.plan, store.rows(), tuple(failures), path, tuple(runs.faults))
         finally:
             runs.close()
             store.close()

@@ -106,12 +106,11 @@ def save(figure: Figure, target: Path) -> None:
     Raises:
         TheoryError: if it cannot be written, or its format is not supported.
     """
+    from levelflow.picture import write
     from levelflow.theory.errors import TheoryError
 
     try:
-        if not target.suffix:
-            raise ValueError
-        figure.savefig(target)
+        write(figure, target)
     except OSError as error:
         raise TheoryError(f"{target}: {(error.strerror or str(error)).lower()}") from None
     except ValueError:

@@ -1,0 +1,265 @@
+//! Replacement of a result by a new one. The rename of the complete new files to `.commit` is the commit point. A kill
+//! before it leaves the old result. After it, [`recover`] finishes the replacement.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use levelflow_files::{Lock, reason, sync, sync_files};
+use serde_json::Value;
+
+use crate::error::Error;
+
+/// Format identifier in the manifest.
+pub const FORMAT: &str = "levelflow result 1";
+/// Manifest. It is the last file to leave and the last file to arrive, so it marks the progress of a replacement.
+pub const MANIFEST: &str = "manifest.json";
+/// Tables, `NAME.parquet`.
+pub const TABLES: [&str; 4] = ["flows", "members", "links", "transfers"];
+/// Complete files that replace those of a directory.
+const COMMIT: &str = ".commit";
+/// Directory of the complete files until they are committed.
+pub const WHOLE: &str = ".whole";
+/// Directory of a run that has an earlier result to replace.
+pub const PARTIAL: &str = "partial";
+/// Scenario file written by a run on the network testbed. The manifest of such a run has the key `network`. In any
+/// other directory, this file belongs to the user.
+const SCENARIO: &str = "scenario.toml";
+/// Number and time of the waits for another process that moves files to their places.
+const RECOVERY_TRIES: u32 = 500;
+const RECOVERY_PAUSE: Duration = Duration::from_millis(10);
+/// Pictures, in the formats of `KINDS`.
+const PICTURES: [&str; 7] = [
+    "rates",
+    "queues",
+    "losses",
+    "round-trips",
+    "utilisation",
+    "transfers",
+    "overview",
+];
+const KINDS: [&str; 3] = ["png", "pdf", "svg"];
+/// Other files of a result.
+const OTHERS: [&str; 4] = [MANIFEST, "summary.json", "counters.json", "report.html"];
+
+/// Locked directory of a result.
+#[derive(Debug)]
+pub struct Place {
+    /// Directory of the result.
+    pub target: PathBuf,
+    /// Directory of the rows that are stored during the run. It is `target` itself if there is no earlier result.
+    pub base: PathBuf,
+    /// True if the directory has a complete result, which only a complete result replaces.
+    has_complete: bool,
+    _lock: Lock,
+}
+
+impl Place {
+    /// Locks a directory for a new result. Finishes an interrupted replacement, and removes the rest of a killed run.
+    /// Keeps an earlier result. `keeps_scenario` is true for a run on the testbed. `origin` is the file from which the
+    /// scenario was read.
+    ///
+    /// # Errors
+    /// Returns an error if another process writes to the directory, if the directory is not writable, if it is neither
+    /// empty nor a result directory, or if it contains the scenario file of this run.
+    pub fn claim(target: &Path, keeps_scenario: bool, origin: Option<&Path>) -> Result<Self, Error> {
+        let refuse = |problem: &str| Error::Refused(format!("{}: {problem}", target.display()));
+        make(target).map_err(|e| refuse(&format!("cannot make this directory: {}", reason(&e))))?;
+        check(target, keeps_scenario, origin)?;
+        let lock = Lock::new(target).map_err(|e| match e.kind() {
+            ErrorKind::WouldBlock => refuse("another process writes to this directory; choose another with --out"),
+            _ => refuse(&reason(&e)),
+        })?;
+        finish(target).map_err(|e| refuse(&reason(&e)))?;
+        let manifest = manifest(target);
+        let mut place = Self {
+            target: target.to_owned(),
+            base: target.to_owned(),
+            has_complete: manifest["status"] == "complete",
+            _lock: lock,
+        };
+        place.remove_rest().map_err(|e| refuse(&reason(&e)))?;
+        if is_result(&manifest) {
+            place.base = target.join(PARTIAL);
+        } else {
+            clear(target).map_err(|e| refuse(&reason(&e)))?;
+        }
+        let whole = place.whole();
+        fs::create_dir_all(&whole).map_err(|e| refuse(&reason(&e)))?;
+        Ok(place)
+    }
+
+    /// Returns the directory of the complete files.
+    pub fn whole(&self) -> PathBuf {
+        self.base.join(WHOLE)
+    }
+
+    /// Replaces the earlier result by the complete files, and returns the directory of the new result. If the earlier
+    /// result is complete and the new one is not, the new result stays in `partial`.
+    pub fn commit(self, complete: bool) -> io::Result<PathBuf> {
+        let keeps = self.has_complete && !complete;
+        let to = if keeps { &self.base } else { &self.target };
+        let whole = self.whole();
+        sync_files(&whole)?;
+        fs::rename(whole, to.join(COMMIT))?;
+        sync(to)?;
+        finish(to)?;
+        if !keeps {
+            self.remove_rest()?;
+        }
+        Ok(to.clone())
+    }
+
+    /// Removes what a run leaves next to its result.
+    fn remove_rest(&self) -> io::Result<()> {
+        remove(&self.target.join(PARTIAL))?;
+        remove(&self.target.join(WHOLE))
+    }
+}
+
+impl Drop for Place {
+    /// Removes the files of a run that did not end, except its stored rows.
+    fn drop(&mut self) {
+        let _ = remove(&self.whole());
+        if !self.base.join(MANIFEST).exists() && self.base != self.target {
+            let _ = remove(&self.base);
+        }
+    }
+}
+
+/// Finishes a replacement that a kill interrupted. Waits while another process executes it.
+///
+/// # Errors
+/// Returns an error if a file cannot be moved.
+pub fn recover(directory: &Path) -> io::Result<()> {
+    for _ in 0..RECOVERY_TRIES {
+        if !directory.join(COMMIT).exists() {
+            return Ok(());
+        }
+        match Lock::new(directory) {
+            Ok(_lock) => return finish(directory),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => std::thread::sleep(RECOVERY_PAUSE),
+            Err(error) => return Err(error),
+        }
+    }
+    Err(ErrorKind::WouldBlock.into())
+}
+
+/// Moves committed files to a directory, after the files of the earlier result were removed.
+fn finish(directory: &Path) -> io::Result<()> {
+    let from = directory.join(COMMIT);
+    if !from.exists() {
+        return Ok(());
+    }
+    if from.join(MANIFEST).exists() {
+        if directory.join(MANIFEST).exists() {
+            clear(directory)?;
+        }
+        let mut names: Vec<_> = fs::read_dir(&from)?
+            .map(|entry| Ok(entry?.file_name()))
+            .collect::<io::Result<_>>()?;
+        names.sort_by_key(|name| (name == MANIFEST, name.clone()));
+        for name in names {
+            let to = directory.join(&name);
+            if to.is_dir() {
+                fs::remove_dir_all(&to)?;
+            }
+            fs::rename(from.join(&name), to)?;
+        }
+        sync(directory)?;
+    }
+    remove(&from)
+}
+
+/// Removes the files of a result, its manifest last. Keeps files of the user.
+fn clear(directory: &Path) -> io::Result<()> {
+    let from_testbed = !manifest(directory)["network"].is_null();
+    for name in entries(directory)? {
+        if name != MANIFEST && (is_of_result(&name) || from_testbed && name == SCENARIO) {
+            remove(&directory.join(name))?;
+        }
+    }
+    sync(directory)?;
+    remove(&directory.join(MANIFEST))
+}
+
+/// Creates a directory, and waits until it is on the disk.
+fn make(directory: &Path) -> io::Result<()> {
+    if !directory.is_dir() {
+        fs::create_dir_all(directory)?;
+        sync(directory.parent().unwrap_or(Path::new("")))?;
+    }
+    Ok(())
+}
+
+/// Rejects a directory that is neither empty nor a result directory, and a directory with the scenario file of this
+/// run.
+fn check(target: &Path, keeps_scenario: bool, origin: Option<&Path>) -> Result<(), Error> {
+    let refuse = |problem: &str| Err(Error::Refused(format!("{}: {problem}", target.display())));
+    let found = match entries(target) {
+        Ok(found) => found,
+        Err(error) => return refuse(&reason(&error)),
+    };
+    let manifest = manifest(target);
+    let partial = target.join(PARTIAL);
+    let ours = |name: &String| is_of_result(name) || [COMMIT, WHOLE, ".lock"].contains(&name.as_str());
+    let is_own = |names: &[String]| names.iter().all(|name| ours(name) || name == PARTIAL);
+    if !is_result(&manifest) && !is_own(&found) {
+        return refuse("not empty and not a result directory; choose another with --out");
+    }
+    if partial.exists() && !entries(&partial).is_ok_and(|names| names.iter().all(|name| ours(name) || name == SCENARIO))
+    {
+        return refuse("its entry `partial` is not of a result; choose another with --out");
+    }
+    let folder = origin.and_then(|file| Some(file.canonicalize().ok()?.parent()?.to_owned()));
+    if let Some(origin) = origin.filter(|_| folder.is_some() && folder == target.canonicalize().ok()) {
+        return refuse(&format!(
+            "holds the scenario that is to run, {}; choose another with --out",
+            origin.display()
+        ));
+    }
+    if keeps_scenario && manifest["network"].is_null() && target.join(SCENARIO).exists() {
+        return refuse("contains your own scenario.toml; choose another with --out");
+    }
+    Ok(())
+}
+
+/// Returns true for a file that a run writes or leaves behind, except the scenario of a testbed.
+fn is_of_result(name: &str) -> bool {
+    let (stem, kind) = name.rsplit_once('.').unwrap_or((name, ""));
+    OTHERS.contains(&name)
+        || TABLES.contains(&stem) && kind == "parquet"
+        || PICTURES.contains(&stem) && KINDS.contains(&kind)
+        || name.starts_with('.') && ["part", "tmp"].contains(&kind)
+}
+
+fn is_result(manifest: &Value) -> bool {
+    manifest["format"] == FORMAT
+}
+
+/// Returns the manifest of a directory; null if there is none.
+fn manifest(directory: &Path) -> Value {
+    let read = levelflow_files::read(&directory.join(MANIFEST)).unwrap_or_default();
+    serde_json::from_slice(&read).unwrap_or_default()
+}
+
+fn entries(directory: &Path) -> io::Result<Vec<String>> {
+    let name = |entry: io::Result<fs::DirEntry>| Ok(entry?.file_name().to_string_lossy().into_owned());
+    fs::read_dir(directory)?.map(name).collect()
+}
+
+fn remove(old: &Path) -> io::Result<()> {
+    let gone = match fs::symlink_metadata(old) {
+        Ok(found) if found.is_dir() => fs::remove_dir_all(old),
+        Ok(_) => fs::remove_file(old),
+        Err(error) => Err(error),
+    };
+    gone.or_else(|e| {
+        if e.kind() == ErrorKind::NotFound {
+            Ok(())
+        } else {
+            Err(e)
+        }
+    })
+}

@@ -1,0 +1,45 @@
+"""Files that Levelflow writes and reads; `crates/files` describes their properties."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from levelflow import _core
+
+
+def replace(path: Path, content: str | bytes) -> None:
+    """Writes a file atomically and durably: after a kill or a loss of power, it has its old or its new content.
+
+    Raises:
+        OSError: If the file is not writable.
+        ScenarioError: If the path names something other than a regular file.
+    """
+    if not path.parent.exists():
+        path.parent.mkdir(parents=True, exist_ok=True)
+    _core.replace(path, content.encode() if isinstance(content, str) else content)
+
+
+def lock(folder: Path) -> _core.Lock:
+    """Locks a folder against other processes until the returned lock is closed; creates the folder if necessary.
+
+    On Windows there is no lock.
+
+    Raises:
+        BlockingIOError: If another process holds the lock.
+        OSError: If the folder is not writable.
+    """
+    return _core.Lock(folder)
+
+
+def read(path: Path, *, any_file: bool = False) -> str:
+    """Returns the text of a regular file of at most 256 MiB. With `any_file`, it may be a pipe or a device.
+
+    Raises:
+        ScenarioError: If the file is unreadable; the message has the path and nothing of the content.
+    """
+    try:
+        return _core.read(path, any_file).decode("utf-8")
+    except OSError as error:
+        raise _core.ScenarioError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+    except UnicodeDecodeError as error:
+        raise _core.ScenarioError(f"{path}: byte {error.start + 1} is not UTF-8; needs text") from None

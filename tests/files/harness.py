@@ -1,0 +1,112 @@
+"""Runs commands of Levelflow in forked processes under faults of the disk (`disk.c`, by LD_PRELOAD).
+
+Reads requests from standard input, one JSON object per line, and answers each with one line. A forked process starts
+within milliseconds, since this process has imported all modules.
+"""
+
+import ctypes
+import errno
+import json
+import os
+import sys
+import traceback
+from pathlib import Path
+
+from levelflow import Result, ScenarioError, cli, running
+from levelflow.convergence import benchmark, driver, pictures, search, table  # noqa: F401 - imported in advance
+from levelflow.reproduce import figure, model, report, runner  # noqa: F401
+from levelflow.study import pictures as study_pictures  # noqa: F401
+from levelflow.study import study  # noqa: F401
+
+MODES = ("count", "kill", "fail", "remove")
+DISK = ctypes.CDLL(None)
+DISK.disk_arm.argtypes = (ctypes.c_char_p, ctypes.c_int, ctypes.c_long, ctypes.c_int)
+DISK.disk_calls.restype = ctypes.c_long
+FAILED = 101
+
+# Many flushes in a short run.
+running.FLUSH_EVERY_S = 0.0
+running.EVENTS_PER_STEP = 2_000
+
+
+def execute(words):
+    """Runs a command and ends the process."""
+    sys.argv = ["levelflow", *words]
+    cli.main()
+
+
+def load(path):
+    """Prints a result: its status, its time and the numbers of rows."""
+    try:
+        result = Result.load(path)
+    except ScenarioError as error:
+        print(json.dumps({"refused": str(error)}))
+        return
+    rows = {name: getattr(result, name).height for name in ("flows", "links", "transfers", "members")}
+    last = result.flows["t"].max() or 0.0
+    manifest = result.manifest
+    print(
+        json.dumps(
+            {
+                "status": manifest["status"],
+                "simulated_s": manifest["simulated_s"],
+                "last_s": last,
+                "name": manifest["scenario"]["name"],
+                "has_summary": bool(result.summary),
+                **rows,
+            }
+        )
+    )
+
+
+def child(request, output, error):
+    """Executes a request in a forked process."""
+    os.dup2(os.open(output, os.O_CREAT | os.O_TRUNC | os.O_WRONLY), 1)
+    os.dup2(os.open(error, os.O_CREAT | os.O_TRUNC | os.O_WRONLY), 2)
+    os.chdir(request["folder"])
+    number = getattr(errno, request.get("error", "ENOSPC"))
+    DISK.disk_arm(os.fsencode(request["below"]), MODES.index(request["mode"]), request["at"], number)
+    status = FAILED
+    try:
+        load(request["load"]) if "load" in request else execute(request["words"])
+        status = 0
+    except SystemExit as end:
+        status = end.code or 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+
+
+def lose_power(below):
+    """Drops the content that was not written to the disk: files keep their names and lose their bytes."""
+    dirty = ctypes.POINTER(ctypes.c_ulong)()
+    count = DISK.disk_dirty(ctypes.byref(dirty))
+    inodes = {dirty[i] for i in range(count)}
+    for path in Path(below).rglob("*"):
+        if path.is_file() and path.stat().st_ino in inodes:
+            os.truncate(path, 0)
+    return len(inodes)
+
+
+def answer(request, output, error):
+    """Executes a request and returns the outcome."""
+    if not (process := os.fork()):
+        child(request, output, error)
+    ended = os.waitpid(process, 0)[1]
+    calls = DISK.disk_calls()
+    lost = lose_power(request["below"]) if request.get("power") else 0
+    return {
+        "status": os.waitstatus_to_exitcode(ended),
+        "calls": calls,
+        "lost": lost,
+        "out": Path(output).read_text("utf-8"),
+        "err": Path(error).read_text("utf-8"),
+    }
+
+
+if __name__ == "__main__":
+    for line in sys.stdin:
+        print(json.dumps(answer(json.loads(line), *sys.argv[1:3])), flush=True)
