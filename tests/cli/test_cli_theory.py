@@ -11,7 +11,7 @@ from test_bad_input import assert_refused
 from levelflow.cli import app
 from levelflow.cli.theory import theory
 from levelflow.theory.errors import TheoryError
-from levelflow.theory.laws import emkc_avq, rcp
+from levelflow.theory.laws import emkc_avq, maxnet, rcp
 from levelflow.theory.laws.shared.maxnet_stability import Compensator, boundary, link_loop, unstable_roots
 from levelflow.theory.stability.delays import is_stable
 
@@ -153,6 +153,13 @@ def test_inside_a_region_loops_are_stable_and_outside_they_are_not():
             assert not rcp.loop(edge / inwards, beta).stable
     for beta, gain, *_ in emkc_avq.region([3]).rows:
         assert emkc_avq.radius(beta, 0.999 * gain, 3) < 1 < emkc_avq.radius(beta, 1.001 * gain, 3)
+
+
+@pytest.mark.parametrize("law", [rcp, maxnet], ids=["rcp", "maxnet"])
+def test_the_json_of_a_region_has_a_key_per_column(law):
+    found = law.region()
+    rows = answer_of("region", law.__name__.rpartition(".")[2])["rows"]
+    assert [list(row) for row in rows] == [list(found.head)] * len(found.rows)
 
 
 @pytest.mark.parametrize("ratio", [0.2, 0.4, 2.2])

@@ -87,6 +87,8 @@ def region(scale: float = 0.4, delay: float = 1.0, share: float = 0.9) -> Region
     >>> [round(x, 2) for x in region(delay=1.0).rows[-3]]
     [0.5, 0.0, 1.56, 0.0, 0.44]
     """
+    from scipy.optimize import brentq
+
     read_number("share", share)
     ratio = read_number("scale", scale) / read_number("delay", delay)
     phi = np.linspace(0, math.pi, 20 * POINTS)[1:-1]
@@ -94,11 +96,21 @@ def region(scale: float = 0.4, delay: float = 1.0, share: float = 0.9) -> Region
     found = {averaged: boundary(phi, ratio, share, averaged=averaged) for averaged in both}
     curves = {both[averaged]: _shown(*curve) for averaged, curve in found.items()}
 
+    def crossing(k: int, eta: float, *, averaged: bool) -> float:
+        """Returns alpha where the curve has this eta, between two points of the grid."""
+
+        def at(point: float) -> tuple[float, float]:
+            alpha, own = boundary(point, ratio, share, averaged=averaged)
+            return float(alpha), float(own)
+
+        return at(brentq(lambda point: at(point)[1] - eta, phi[k], phi[k + 1]))[0]
+
     def ends(eta: float, *, averaged: bool) -> tuple[float, float]:
         """Returns the lowest stable range of alpha. Stability changes only where alpha crosses the curve."""
         alpha, etas = found[averaged]
-        at = np.flatnonzero(np.diff(etas > eta) & (alpha[:-1] > 0) & (np.abs(np.diff(etas)) < MOST_ETA))
-        edges = [0.0, *sorted(alpha[k] for k in at if alpha[k] < MOST_ALPHA), MOST_ALPHA]
+        cells = np.flatnonzero(np.diff(etas > eta) & (alpha[:-1] > 0) & (np.abs(np.diff(etas)) < MOST_ETA))
+        crossings = [crossing(k, eta, averaged=averaged) for k in cells]
+        edges = [0.0, *sorted(alpha for alpha in crossings if alpha < MOST_ALPHA), MOST_ALPHA]
         for low, high in pairwise(edges):
             middle = (low + high) / 2
             if link_loop([1.0], [share], Compensator(eta, middle * ratio), middle, averaged=averaged).stable:
@@ -107,7 +119,9 @@ def region(scale: float = 0.4, delay: float = 1.0, share: float = 0.9) -> Region
 
     rows = tuple((eta, *ends(eta, averaged=False), *ends(eta, averaged=True)) for eta in ETAS)
     note = f"Stable below the curves. Alpha is at most pi/2 = {MOST_ALPHA:.4f}. T / tau = {ratio:g}, share {share:g}."
-    return Region(("alpha", "eta"), curves, ("eta", "alpha from", "to", "averaged: from", "to"), rows, note)
+    return Region(
+        ("alpha", "eta"), curves, ("eta", "alpha from", "alpha to", "averaged: from", "averaged: to"), rows, note
+    )
 
 
 def _shown(alpha: Floats, eta: Floats) -> tuple[Floats, Floats]:

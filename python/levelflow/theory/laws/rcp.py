@@ -355,7 +355,7 @@ def region() -> Region:
     [0.3, 0.343, 1.406, 0.343, 1.416]
     """
     rows = tuple((beta, *_ends(beta, pade=False), *_ends(beta, pade=True)) for beta in BETAS)
-    head = ("beta", "alpha from", "to", "Padé: from", "to")
+    head = ("beta", "alpha from", "alpha to", "Padé: from", "Padé: to")
     note = f"Stable below the curve. No alpha is stable for beta above {beta_limit():.4f}."
     return Region(("alpha", "beta"), curves(), head, rows, note)
 
