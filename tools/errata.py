@@ -24,10 +24,20 @@ This page lists statements of the five papers that are false, inconsistent or in
 printed sentence, the reason why it does not hold, a correction if we know one, the part of the statement that still
 holds, and the command that shows the error. A few commands need `--full`, with runs as long as those of the papers.
 [Sources](../papers/SOURCES.md) has full references. Other statements that were not reproduced are open, or a problem of
-this project. `levelflow reproduce` lists them.
+this project. [Not reproduced](not-reproduced.md) lists them.
 
 *Corrected*: a corrected statement holds, and the command also checks the correction. *Refuted*: the measured value is a
-counterexample, and we know no correction."""
+counterexample, and we know no correction.
+
+The sentence after "Printed:" is from a text that a machine read from the paper. This text has errors. For example, it
+has "fws" for "flows" in captions of Dukkipati and McKeown, and two different marks above Kunniyur and Srikant's
+marking level. We write formulas in ASCII. Most errata do not depend on a single character. Those that do are in [a
+chapter of their own](#check-the-printed-page)."""
+GLYPHS = """
+## Check the printed page
+Each erratum of this chapter depends on one glyph, sign or digit of the printed statement. The mathematics holds for the
+statement as quoted. If the paper prints another character, the quote is wrong and not the paper. Look at the printed
+page before you cite one of these errata."""
 Found = tuple[Entry, int, Check]
 
 
@@ -37,7 +47,7 @@ def lines() -> Iterator[str]:
     yield f"# Errata{INTRODUCTION}"
     for paper, group in groupby(claims, key=lambda claim: claim.paper):
         found = list(_checks(group))
-        errata = [(entry, i, check) for entry, i, check in found if check.erratum]
+        errata = [one for one in found if (erratum := one[2].erratum) and not erratum.glyph]
         lost = [(entry, i, check) for entry, i, check in found if check.undecidable]
         if errata or lost:
             yield f"\n## {TEXTS[paper]}"
@@ -47,6 +57,10 @@ def lines() -> Iterator[str]:
             yield "\n### What the text does not decide"
             for why, same in groupby(lost, key=lambda one: one[2].undecidable):
                 yield from _item(f"{_names(list(same))}: {why}")
+    yield GLYPHS
+    unsure = [one for one in _checks(claims) if (erratum := one[2].erratum) and erratum.glyph]
+    for erratum, same in groupby(unsure, key=lambda one: one[2].erratum):
+        yield from _erratum(erratum, list(same))
 
 
 def _checks(claims: Iterable[Claim]) -> Iterator[Found]:
@@ -61,6 +75,8 @@ def _erratum(erratum: Erratum, found: list[Found]) -> Iterator[str]:
     yield f"\n### {entry.source}"
     yield from _wrapped(f"{entry.title}. *{erratum.verdict.capitalize()}.* Printed: “{erratum.quote}”")
     yield ""
+    if erratum.glyph:
+        yield from _item(f"**Check the printed page.** {erratum.glyph[:1].upper()}{erratum.glyph[1:]}")
     yield from _item(f"**Why.** {erratum.proof}")
     if erratum.correction:
         yield from _item(f"**Instead.** {erratum.correction}")

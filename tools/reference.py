@@ -20,7 +20,7 @@ from levelflow import _core
 from levelflow.buffers import candidates
 from levelflow.library import algorithms, allowed, laws, queues
 from levelflow.measure.definitions import LABELS, MEASURES
-from tools import CHECKOUT, errata, keywords, records
+from tools import CHECKOUT, errata, keywords, records, verdicts
 from tools.check_words import LONGEST_LINE
 
 if TYPE_CHECKING:
@@ -77,7 +77,8 @@ def pages() -> dict[Path, str]:
     whole["measures.md"] = _measures()
     whole["invariants.md"] = _invariants()
     made = {REFERENCE / name: f"{ORIGIN}\n" + "\n".join(lines) + "\n" for name, lines in whole.items()}
-    made |= {CHECKOUT / "docs" / "errata.md": f"{ORIGIN}\n" + "\n".join(errata.lines()) + "\n"}
+    for name, lines in {"errata.md": errata.lines(), "not-reproduced.md": verdicts.lines()}.items():
+        made[CHECKOUT / "docs" / name] = f"{ORIGIN}\n" + "\n".join(lines).rstrip() + "\n"
     made |= {keywords.PAGE: keywords.text(), records.PAGE: records.text()}
     partly = {LAWS / f"{law['name']}.md": _law(law) for law in laws()}
     partly |= {LAWS / "README.md": _index(), REFERENCE / "wire-format.md": _headers(), DISSECTOR: _dissector()}

@@ -1,6 +1,7 @@
 """Documents: commands and code in them run, and references and links are current."""
 
 import ast
+import json
 import re
 import shlex
 import subprocess
@@ -14,9 +15,12 @@ import pytest
 from click.testing import CliRunner
 from test_imports import imported
 from tools import CHECKOUT, reference
+from tools.verdicts import RECORD
 
 from levelflow import Scenario, library
 from levelflow.cli import app
+from levelflow.reproduce.model import PRINTED
+from levelflow.reproduce.report import SAYS
 from levelflow.results import TABLES
 
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```\n(.*?)(?=^```|\Z)", re.MULTILINE | re.DOTALL)
@@ -182,26 +186,31 @@ def test_the_numbers_of_the_papers_add_up_in_the_readme():
     text = (CHECKOUT / "README.md").read_text(encoding="utf-8")
     block = next(part for part in text.split("```") if "checks " in part and "reproduced" in part)
     head, *lines = [re.split(r"\s{2,}", line.strip()) for line in block.splitlines()[1:] if line.strip()]
-    counts = {name: dict(zip(head[1:], map(int, numbers), strict=True)) for name, *numbers in lines if numbers}
-    checks = Counter(
-        (paper.name, check.get("basis", "text") == "correction")
-        for paper in (CHECKOUT / "papers").iterdir()
-        for path in paper.glob("*/claim.toml")
-        for entry in entries(path)
-        for check in entry["check"]
-    )
-    papers = {name: number for (name, corrects), number in checks.items() if not corrects}
-    assert {name: sum(counts[name].values()) for name in papers} == papers
-    assert sum(counts["our correction"].values()) == sum(checks.values()) - sum(papers.values())
-    everything = counts["all"]
-    assert sum(everything.values()) == sum(papers.values())
-    assert not everything.get("error")
+    counts = {name: Counter(dict(zip(head[1:], map(int, numbers), strict=True))) for name, *numbers in lines if numbers}
+    bases, papers = Counter(), Counter()
+    for path in sorted((CHECKOUT / "papers").glob("*/*/claim.toml")):
+        for check in (check for entry in entries(path) for check in entry["check"]):
+            basis = check.get("basis", PRINTED)
+            bases[SAYS[basis]] += 1
+            papers[path.parts[-3]] += basis == PRINTED
+    assert {name: counts[name].total() for name in bases} == bases
+    assert {name: counts[name].total() for name in papers} == papers
+    printed = counts[SAYS[PRINTED]]
+    assert sum((counts[name] for name in papers), Counter()) == printed
+    assert not printed["error"]
+    recorded = json.loads(RECORD.read_text(encoding="utf-8"))["quick"]["counts"]
+    assert {says: Counter(count) for says, count in recorded.items()} == {
+        says: +(counts[says] - Counter(missing=counts[says]["missing"])) for says in recorded
+    }
     said = re.search(
-        r"(\d+) statements.*?\*\*(\d+) are reproduced, (\d+) are errors.*?(\d+) cannot.*?(\d+) are not", text, re.DOTALL
+        r"(\d+) statements.*?\*\*(\d+) are reproduced, (\d+) are errors.*?(\d+) are undecidable.*?(\d+) are \[not.*?"
+        r"(\d+) need",
+        text,
+        re.DOTALL,
     )
-    errors = everything["corrected"] + everything["refuted"]
-    expected = [everything["reproduced"], errors, everything["undecidable"], everything["not reproduced"]]
-    assert [int(number) for number in said.groups()] == [sum(everything.values()), *expected]
+    errors = printed["corrected"] + printed["refuted"]
+    expected = [printed["reproduced"], errors, printed["undecidable"], printed["not reproduced"], printed["missing"]]
+    assert [int(number) for number in said.groups()] == [sum(expected), *expected]
 
 
 def entries(claim):

@@ -88,7 +88,18 @@ def test_checks_of_one_metric_have_the_place_in_their_key_and_equal_ones_share_i
             'erratum = { verdict = "refuted", quote = "q", proof = "p", shown_by = ["jetmax-fig35a[2]"] }',
             "no check of this figure is named 'jetmax-fig35a[2]'",
         ),
-        ("tol_abs = 0", 'reason = "ours"\nundecidable = "lost"', "at most one of reason, undecidable and erratum"),
+        ("tol_abs = 0", 'reason = "ours"\nundecidable = "lost"', "at most one of reason, undecidable, erratum and"),
+        ("tol_abs = 0", 'reason = "ours"\nwithdrawn = "a formula"', "at most one of reason, undecidable, erratum and"),
+        ("tol_abs = 0", "passes_quick = true", "passes_quick: one of reason, undecidable, erratum is needed, too"),
+        ("tol_abs = 0", 'reason = "ours"\npasses_quick = "yes"', "passes_quick: true or false is needed"),
+        ("tol_abs = 0", 'kind = "guess"', "'guess' is not one of packet-sim"),
+        (
+            'deviations = ["sized packets"]',
+            'reading = [{ name = "one", text = "only" }]',
+            "at least two with different",
+        ),
+        ('deviations = ["sized packets"]', 'reading = [{ name = "one" }]', "reading, text: a text is needed"),
+        ('deviations = ["sized packets"]', 'reading = [{ name = "a", text = "b", set = 1 }]', "a table of changes"),
     ],
 )
 def test_a_claim_that_is_not_allowed_is_one_line(tmp_path, old, new, says):

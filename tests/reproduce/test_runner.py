@@ -11,7 +11,8 @@ from figures import LAWS, MEASURE, fake_result, folder_at, measured
 from levelflow.reproduce import report, runner
 from levelflow.reproduce.figure import CancelledError, Figure, Runs, scenario_key
 from levelflow.reproduce.kept import Figures
-from levelflow.reproduce.model import Claim, discover, load
+from levelflow.reproduce.model import Check, Claim, ClaimError, discover, load
+from levelflow.reproduce.outcome import tolerance_used
 from levelflow.scenario import Scenario
 
 
@@ -199,9 +200,122 @@ def test_a_revised_check_says_what_was_read_first(tmp_path):
 
 def test_verdicts_are_counted_by_paper_source_and_kind(tmp_path):
     counts = report.counted([measured(folder_at(tmp_path))])
-    assert counts["paper"]["all"] == {"reproduced": 2, "not reproduced": 1, "missing": 1}
-    assert list(counts["expected"]) == ["printed"]
-    assert list(counts["measured on"]) == ["theory"]
+    assert counts["expected"] == {"printed": {"reproduced": 2, "not reproduced": 1, "missing": 1}}
+    assert counts[report.PRINTED_IN] == {"paper": counts["expected"]["printed"]}
+    assert counts[report.PRINTED_ON] == {"theory": counts["expected"]["printed"]}
+
+
+def test_arithmetic_of_our_own_is_no_printed_statement(tmp_path):
+    folder = changed(folder_at(tmp_path), 'metric = "half"', 'metric = "half"\nbasis = "derived"')
+    counts = report.counted([measured(folder)])
+    assert counts["expected"]["our arithmetic"] == {"reproduced": 1}
+    assert counts[report.PRINTED_IN]["paper"] == {"reproduced": 1, "not reproduced": 1, "missing": 1}
+
+
+def changed(folder, old, new):
+    """Changes the claim of a folder, and returns the folder."""
+    path = folder / "claim.toml"
+    assert old in path.read_text()
+    path.write_text(path.read_text().replace(old, new))
+    return folder
+
+
+REASON = 'reason = "the paper\'s own arithmetic"'
+
+
+# **Invariant** (Claims): a withdrawn check has no value and is never counted as reproduced.
+def test_a_withdrawn_check_keeps_its_number_and_counts_as_withdrawn(tmp_path):
+    folder = folder_at(tmp_path, MEASURE.replace('"wrong": np.int64(3), ', ""))
+    figure = measured(changed(folder, REASON, 'withdrawn = "a formula against itself"'))
+    assert [o.verdict for o in figure.outcomes] == ["reproduced", "withdrawn", "missing", "reproduced"]
+    assert report.counted([figure])["expected"]["printed"]["withdrawn"] == 1
+    (record,) = [one for one in runner.scorecard([figure]) if one["check"] == 1]
+    assert (record["verdict"], record["withdrawn"]) == ("withdrawn", "a formula against itself")
+    assert "a formula against itself" in report.page([figure], "build")
+
+
+def test_a_withdrawn_check_may_not_be_measured(tmp_path):
+    with pytest.raises(ClaimError, match=r"'wrong' is not in claim\.toml"):
+        measured(changed(folder_at(tmp_path), REASON, 'withdrawn = "a formula against itself"'))
+
+
+# **Invariant** (Claims): the quick tier never counts a check that is known to fail with `--full`.
+def test_a_check_that_passes_in_the_quick_tier_only_counts_as_failed(tmp_path):
+    folder = folder_at(tmp_path, MEASURE.replace("np.int64(3)", "1 + 2 * figure.full"))
+    claim = load(changed(folder, REASON, f"{REASON}\npasses_quick = true"))
+    quick = runner.measure(claim, [Runs(1)], LAWS, full=False, every_draw=False).outcomes[1]
+    assert (quick.measured, quick.verdict) == (1, "not reproduced")
+    assert quick.note == f"the paper's own arithmetic; {runner.PASSES_QUICK}"
+    full = runner.measure_tiers(claim, Runs(1), LAWS).outcomes[1]
+    assert (full.measured, full.verdict, full.other.verdict) == (3, "not reproduced", "reproduced")
+
+
+READINGS = """
+[[entry.reading]]
+name = "each"
+text = "each point"
+
+[[entry.reading]]
+name = "mean"
+text = "the mean"
+set = { "law.rcp.alpha" = 0.2 }
+"""
+HALF = '\n[[entry.check]]\nmetric = "half"'
+
+
+# **Invariant** (Claims): a check whose verdict depends on the reading of the text is undecidable, whatever is default.
+@pytest.mark.parametrize(
+    ("each", "mean", "verdict", "note"),
+    [
+        (0.5, 0.501, "reproduced", ""),
+        (0.7, 0.9, "not reproduced", ""),
+        (0.7, 0.5, "undecidable", "depends on the reading; it holds for mean"),
+        (0.5, 0.7, "undecidable", "depends on the reading; it holds for each"),
+        (0.5, "text", "error", ""),
+    ],
+)
+def test_every_reading_is_judged(tmp_path, each, mean, verdict, note):
+    text = MEASURE.replace("import Against", "import Against, Readings")
+    text = text.replace("np.float64(0.501)", f"Readings({{'each': {each!r}, 'mean': {mean!r}}})")
+    folder = changed(folder_at(tmp_path, text), HALF, READINGS + HALF)
+    figure = measured(folder)
+    assert (figure.outcomes[0].verdict, figure.outcomes[0].note) == (verdict, note)
+    assert [one.reading for one in figure.outcomes[0].readings] == ["each", "mean"]
+    record = runner.scorecard([figure])[0]
+    assert [one["verdict"] for one in record["readings"]] == [one.verdict for one in figure.outcomes[0].readings]
+    assert f"mean: {mean}" in report.page([figure], "build") or verdict == "error"
+    kept = Figures(tmp_path / "figures", "build", full=False)
+    kept.save(figure)
+    assert kept.load(figure.claim) == figure
+
+
+def test_readings_have_the_names_of_the_claim(tmp_path):
+    text = MEASURE.replace("import Against", "import Against, Readings")
+    text = text.replace("np.float64(0.501)", "Readings({'mean': 0.5})")
+    folder = changed(folder_at(tmp_path, text), HALF, READINGS + HALF)
+    outcome = measured(folder).outcomes[0]
+    assert (outcome.verdict, outcome.note) == ("error", "measured mean; readings: each, mean")
+
+
+def test_an_entry_is_measured_with_the_changes_of_each_reading(tmp_path):
+    folder = changed(folder_at(tmp_path), HALF, READINGS + HALF)
+    found = Figure(load(folder), Runs(1), full=False).by_reading("one", lambda changes: {"half": dict(changes)})
+    assert found["half"].values == {"each": {}, "mean": {"law.rcp.alpha": 0.2}}
+
+
+@pytest.mark.parametrize(
+    ("check", "measured", "used"),
+    [
+        ({"op": "~=", "value": 4.0, "tol_rel": 0.5}, 5.0, 0.5),
+        ({"op": "==", "value": [4.0, 10.0], "tol_abs": 1.0}, [4.5, 8.0], 2.0),
+        ({"op": "<=", "value": 4.0, "tol_abs": 1.0}, 4.25, 0.25),
+        ({"op": ">=", "value": 4.0, "tol_abs": 1.0}, 4.25, -0.25),
+        ({"op": "<=", "value": 4.0}, 4.0, None),
+        ({"op": "==", "value": "a", "tol_abs": 1.0}, "a", None),
+    ],
+)
+def test_the_used_part_of_a_tolerance(check, measured, used):
+    assert tolerance_used(Check("m", **check), check["value"], measured) == used
 
 
 def test_equal_scenarios_run_once_and_no_more_than_the_workers_at_a_time(monkeypatch):

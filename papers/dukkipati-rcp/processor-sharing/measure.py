@@ -1,10 +1,9 @@
-"""Processor sharing: the formula, Little's law, and an event-driven server that verifies both."""
+"""Processor sharing: the formula and an event-driven server that verifies it; the sizes of footnote 9."""
 
 import numpy as np
 
 from levelflow.reproduce import Seeds
-from levelflow.reproduce.drawing import draw_expected
-from levelflow.theory.queues.sharing import active_processor_sharing, completion_times, fct_processor_sharing
+from levelflow.theory.queues.sharing import completion_times, fct_processor_sharing
 
 PACKET = 1000  # bytes
 SERVED = 300_000  # flows of a server run
@@ -32,36 +31,25 @@ def server(law, seed):
     return sojourn_ratio(law(rng, SERVED), np.cumsum(rng.exponential(1 / LOAD, SERVED)))
 
 
-def active(capacity, rtpd, load, arrivals, packets):
-    return active_processor_sharing(arrivals, rtpd, packets * PACKET, capacity, load)
+def below(packets, mean=25, shape=1.2):
+    """Fraction of flows below ``packets``, for Pareto sizes."""
+    return 1 - (mean * (shape - 1) / shape / packets) ** shape
 
 
-def tail(packets, mean=25, shape=1.2):
-    """Fraction of flows below ``packets``, and fraction of bytes in larger flows, for Pareto sizes."""
-    scale = mean * (shape - 1) / shape
-    return 1 - (scale / packets) ** shape, (scale / packets) ** (shape - 1)
+def drawn(packets, seed, count=1_000_000, mean=25):
+    """Fraction of random Pareto sizes below ``packets``."""
+    return float((mean * pareto(np.random.default_rng(seed), count, 1.2) < packets).mean())
 
 
 def measure(figure):
-    fct = fct_processor_sharing
-    flows_below, bytes_above = tail(500)
     return {
         "ps-fct-formula": {
-            "fct_ps_s[L = 2000, C = 2.4 Gb/s, RTPD 0.1, rho 0.9]": fct(0.1, 2000 * PACKET, 2.4e9, 0.9),
-            "fct_ps_s[L = 2000, C = 150 Mb/s, RTPD 1.6, rho 0.9]": fct(1.6, 2000 * PACKET, 150e6, 0.9),
-            "active_flows_ps[Fig 1 parameters]": active(2.4e9, 0.1, 0.9, 9000, 30),
-            "active_flows_ps[Fig 7 and Fig 8 parameters]": [
-                active(2.4e9, 0.1, 0.9, 10800, 25),
-                active(150e6, 1.6, 0.9, 675, 25),
-            ],
-            "active_flows_ps[Figs 12-14 parameters]": active(2.4e9, 0.1, 0.8, 8000, 30),
-            "active_flows_ps[Figs 17, 18]": [
-                active(2.4e9, 0.1, 0.2, 200, 300),
-                active(2.4e9, 0.1, 0.94, 995.24, 283.35),
-            ],
             "ps_simulation_ratio": Seeds([[server(law, seed) for law in (exponential, pareto)] for seed in RANDOM]),
         },
-        "rcp-footnote9-size-tail": {"fraction_below_500": flows_below, "byte_share_above_500": bytes_above},
+        "rcp-footnote9-size-tail": {
+            "fraction_below_500": below(500),
+            "fraction_below_500[a million sizes drawn, each of five seeds]": Seeds([drawn(500, n) for n in RANDOM]),
+        },
     }
 
 
@@ -71,4 +59,3 @@ def plot(figure, canvas):
     for load in (0.0, 0.5, 0.9):
         axes.loglog(packets, fct_processor_sharing(0.1, packets * PACKET, 2.4e9, load), label=f"load {load:g}")
     axes.set(xlabel="flow size (packets)", ylabel="completion time (s)", title="Processor sharing, 2.4 Gb/s, 100 ms")
-    draw_expected(axes, figure, "ps-fct-formula[0]", (2000, 2000))

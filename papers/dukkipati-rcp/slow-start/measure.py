@@ -6,7 +6,6 @@ from dukkipati_models.arrivals import LAWS, PACKET, SETTINGS
 from levelflow.measure import completions
 from levelflow.theory.queues.sharing import fct_processor_sharing, fct_slow_start
 
-CAPACITY, RTPD, LOAD = 2.4e9, 0.1, 0.9
 FIGURES = ("fig7", "fig8")
 SIZES = (10 * PACKET, 2000 * PACKET)
 
@@ -27,9 +26,6 @@ def measure(figure):
     figure.flows = {name: finished(figure, name) for name in FIGURES}
     return {
         "tcp-slow-start-curve": {
-            "slow_start_fct_s": float(fct_slow_start(RTPD, 230, 230 * PACKET, CAPACITY)),
-            "slow_start_over_ps": float(fct_slow_start(RTPD, 2000, 2000 * PACKET, CAPACITY))
-            / fct_processor_sharing(RTPD, 2000 * PACKET, CAPACITY, LOAD),
             "tcp_fct_median_over_slow_start": [
                 float(np.median(time / curve(SETTINGS[name].plan, size))) for name, (size, time) in figure.flows.items()
             ],

@@ -4,7 +4,7 @@ import polars as pl
 from dukkipati_models.arrivals import FLOWS, LAWS, OneLink, beside_sharing, settled
 from dukkipati_models.networks import BACK, LOADS, TWO_WAY, two_way
 from levelflow.measure import completions
-from levelflow.reproduce.drawing import draw_expected, draw_seeds
+from levelflow.reproduce.drawing import draw_seeds
 from levelflow.reproduce.verdict import Against, Noted, Seeds
 
 C, RTPD, MEAN = TWO_WAY  # bit/s, s, packets
@@ -82,7 +82,6 @@ def measure(figure):
             ),
             "active_flows_trend[RCP]": Seeds(heavy["RCP"].trends()),
             "afct_ratio_to_ps": heavy["RCP"].beside_sharing(),
-            "active_flows_ps": OneLink(C, RTPD, 0.95, MEAN).active,
             "afct_ratio": Seeds(heavy["TCP"].ratios(heavy["XCP"])),
         },
         "rcp-fig27-28": {
@@ -115,4 +114,3 @@ def plot(figure, canvas):
     grid[0, 0].set(ylabel="AFCT (s); dashed: processor sharing")
     grid[1, 0].set(ylabel="active flows")
     grid[1, 0].legend()
-    draw_expected(grid[1, 2], figure, "rcp-fig26[3]")

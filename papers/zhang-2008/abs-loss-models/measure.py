@@ -15,7 +15,6 @@ from zhang_models.loss import (
     interrupted_bernoulli_loss,
     loss_from_unlimited,
     queue,
-    satellite_tcp_loss,
     tcp_loss,
 )
 from zhang_models.markov import evolve
@@ -145,7 +144,6 @@ def reno(figure):
     seen = [lost(run, n) for run, (n, _) in zip(runs, grid, strict=True)]
     model = [float(tcp_loss(n, n * PIPE, buffer)) for n, buffer in grid]
     return {
-        "ratio": float(satellite_tcp_loss(10, 100, 50) / tcp_loss(10, 100, 50)),
         "loss_rate": Against(seen, model),
         "monotone_decreasing": [falls(side) for values in (seen, model) for side in np.reshape(values, (3, 3))],
     }

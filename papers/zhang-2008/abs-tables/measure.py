@@ -7,7 +7,6 @@ from levelflow.buffers.candidates import BDP, BEST, BSCL, OURS, PRINTED, STANFOR
 from levelflow.measure import series, utilisation
 from levelflow.reproduce.drawing import draw_expected
 from levelflow.reproduce.verdict import Against, Noted, Seeds
-from levelflow.theory.queues.buffers import bscl, harmonic_rtt, pipe, stanford
 from levelflow.topology.bottleneck import LINK
 from zhang_models import buffer_rows
 from zhang_models.buffer_rows import CAPACITY, FLOWS, TARGETS
@@ -55,11 +54,6 @@ def remark(table, name, keys, what="buffer", unit="packets", scale=1.0):
     """Returns a text with the mean results of one buffer rule or algorithm in the table rows `keys`."""
     values = (f"{scale * value:.3g}" for value in means(table, name, keys, what))
     return f"{name}: {', '.join(values)} {unit}"
-
-
-def rules(count, capacity):
-    room = float(pipe(capacity * 1e6, harmonic_rtt(0.03, 0.03 + 0.002 * count)))
-    return [room, float(stanford(room, count, 2.0)), float(bscl(room, count, TARGETS.loss))]
 
 
 def mean_of_ratios(figure, row):
@@ -114,8 +108,6 @@ def second(figure, table):
         "buffer_mean_pkts": of(table, (PRINTED,), (1024,), "buffer"),
         "queueing_delay_s[8613 packets of 1500 B at 16 Mb/s, as printed]": 8613 * 12_000 / 16e6,
         "queueing_delay_s[ABS, N = 1024]": of(table, (PRINTED,), (1024,), "wait"),
-        "buffer_pkts_rule[BDP, Stanford, BSCL at N = 1024, 10 Mb/s]": rules(1024, CAPACITY),
-        "buffer_pkts_rule[same at N = 16]": rules(FLOWS, CAPACITY),
     }
 
 
@@ -137,7 +129,6 @@ def third(table):
         "utilisation[ABS, every C]": Noted(
             of(table, (PRINTED,), every, "utilisation"), remark(table, OURS, every, "utilisation", "% used", 100)
         ),
-        "buffer_pkts_rule": rules(FLOWS, 256),
     }
 
 
@@ -168,7 +159,6 @@ def plot(figure, canvas):
             axes.axhline(100 * target, color="grey", linewidth=1)
     grid[0, 0].legend(fontsize=7)
     draw_expected(grid[0, 0], figure, "abs-table2[7]", (1024, 1024))
-    draw_expected(grid[0, 0], figure, "abs-table2[9]", (1024, 1024))
     draw_expected(grid[2, 0], figure, "abs-table2[1]", (1024, 1024), scale=100)
     draw_expected(grid[1, 0], figure, "abs-table2[2]", (128, 1024), scale=100)
     draw_expected(grid[1, 1], figure, "abs-table3[6]", scale=100)

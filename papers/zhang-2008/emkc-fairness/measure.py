@@ -72,8 +72,6 @@ def measure(figure):
         overshoot.append(x.sum() / capacity - 1)
     return {
         "emkc-thm12-fig16a": {
-            "model_steps[eps=0.1]": model(emkc, 0.1),
-            "model_steps[eps=0.01]": model(emkc, 0.01),
             "sim_steps[eps=0.1]": steps(by_emkc, 1e3, 2, 0.1),
             "sim_steps[eps=0.01]": steps(by_emkc, 1e3, 2, 0.01),
             "rel_gap_model_vs_sim[eps<=0.1]": max(gaps),
@@ -85,8 +83,6 @@ def measure(figure):
             "increment_per_decade[N~C]": float(np.mean(np.diff(growing))),
         },
         "aimd-thm13-fig17a": {
-            "model_steps[eps=0.1]": model(aimd, 0.1),
-            "model_steps[eps=0.01]": model(aimd, 0.01),
             "sim_steps[eps=0.1,_0.01]": [steps(by_aimd, 1e3, 2, eps) for eps in (0.1, 0.01)],
         },
         "emkc-aimd-cor6-fig17b": {
@@ -119,9 +115,6 @@ def plot(figure, canvas):
     left.set(xlabel="eps", ylabel="steps to eps-fairness", title="fig 16(a), 17(a)")
     middle.set(xlabel="capacity (kb/s)", ylabel="steps to 0.1-fairness, EMKC", title="fig 16(b)")
     right.set(xlabel="capacity (kb/s)", ylabel="EMKC / AIMD", ylim=(0, 1.3 * expected), title="fig 17(b)")
-    for name in ("emkc-thm12-fig16a", "aimd-thm13-fig17a"):
-        for number, share in enumerate((0.1, 0.01)):
-            draw_expected(left, figure, f"{name}[{number}]", (share, share))
     draw_expected(middle, figure, "emkc-fig16b[0]", [(c, c) for c in (1e3, 1e4, 1e5)])
     draw_expected(middle, figure, "emkc-fig16b[1]", [(c, c) for c in (1e3, 1e4, 1e5, 1e6)])
     draw_expected(right, figure, "emkc-aimd-cor6-fig17b[0]")

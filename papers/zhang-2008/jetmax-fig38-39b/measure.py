@@ -48,12 +48,17 @@ def with_loss(result):
 
 def measure(figure):
     seeds = figure.seeds(5, quick=1)
-    plain = [figure.scenario(options(seed), seed=seed) for seed in seeds]
-    lossy = [figure.scenario(options(seed) | LOSS, seed=seed) for seed in seeds]
-    results = figure.runs(plain + lossy)
+
+    def runs(changes):
+        return figure.runs([figure.scenario(options(seed) | changes, seed=seed) for seed in seeds])
+
     return {
-        "jetmax-fig38": over_seeds(map(without_loss, results[: len(plain)])),
-        "jetmax-fig39b": over_seeds(map(with_loss, results[len(plain) :])),
+        "jetmax-fig38": figure.by_reading(
+            "jetmax-fig38", lambda reading: over_seeds(map(without_loss, runs(dict(reading))))
+        ),
+        "jetmax-fig39b": figure.by_reading(
+            "jetmax-fig39b", lambda reading: over_seeds(map(with_loss, runs(LOSS | reading)))
+        ),
     }
 
 

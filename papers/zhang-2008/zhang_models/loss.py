@@ -49,11 +49,6 @@ def tcp_loss(flows: ArrayLike, pipe: ArrayLike, buffer: ArrayLike) -> Floats:
     return 8 / 3 * (np.asarray(flows, dtype=np.float64) / room) ** 2
 
 
-def satellite_tcp_loss(flows: ArrayLike, pipe: ArrayLike, buffer: ArrayLike) -> Floats:
-    """Returns the loss rate of TCP flows over geostationary satellites, eq. 160: 16/9 of eq. 159."""
-    return 16 / 9 * tcp_loss(flows, pipe, buffer)
-
-
 @dataclass(frozen=True, eq=False)
 class Arrivals:
     """Arrivals per slot from a Markov chain (discrete batch Markovian arrival process).

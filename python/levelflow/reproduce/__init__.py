@@ -3,6 +3,6 @@
 A figure is a folder of ``papers/``; ``docs/guides/add-a-figure.md`` describes its files.
 """
 
-from levelflow.reproduce.verdict import Against, Noted, Seeds, over_seeds
+from levelflow.reproduce.verdict import Against, Noted, Readings, Seeds, over_seeds
 
-__all__ = ["Against", "Noted", "Seeds", "over_seeds"]
+__all__ = ["Against", "Noted", "Readings", "Seeds", "over_seeds"]

@@ -15,6 +15,7 @@ from typing import Any
 import tomli_w
 
 from levelflow.reproduce.model import SCENARIO_FILE, Claim, ClaimError
+from levelflow.reproduce.verdict import Measured, Noted, Readings
 from levelflow.results import TABLES, Result
 from levelflow.scenario import Scenario, ScenarioError
 
@@ -162,6 +163,19 @@ class Figure:
                 results = list(pool.map(self._runs.get, scenarios))
         self.results.extend(results)
         return results
+
+    def by_reading(
+        self, entry: str, measured: Callable[[Mapping[str, Any]], Mapping[str, Measured | Noted]]
+    ) -> dict[str, Readings]:
+        """Measures an entry under each of its readings, and collects the values of each check.
+
+        Args:
+            entry: Id of an entry with readings.
+            measured: Returns the values of the entry for the changes of a reading, by dotted path.
+        """
+        tables = {reading.name: measured(reading.set) for reading in self.claim.entry(entry).reading}
+        first = next(iter(tables.values()))
+        return {key: Readings({name: table[key] for name, table in tables.items()}) for key in first}
 
     def listings(self) -> tuple[str, ...]:
         """Returns the scenarios of the results as TOML, in order and without duplicates."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from levelflow.reproduce.model import Claim, Entry
 
 #: Attributes of an outcome that do not come from its claim.
-MADE = ("index", "verdict", "measured", "target", "note", "seeds", "tier")
+MADE = ("index", "verdict", "measured", "target", "note", "seeds", "tier", "reading")
 #: Attributes that contain another measurement of the same check.
 OTHERS = ("other", "beside")
 
@@ -82,10 +82,12 @@ class Figures:
 def _made(outcome: Outcome) -> dict[str, object]:
     made: dict[str, object] = {"id": outcome.entry.id} | {name: getattr(outcome, name) for name in MADE}
     others = {name: getattr(outcome, name) for name in OTHERS}
-    return made | {name: _made(other) for name, other in others.items() if other}
+    made |= {name: _made(other) for name, other in others.items() if other}
+    return made | {"readings": [_made(one) for one in outcome.readings]}
 
 
 def _outcome(entry: Entry, made: Mapping[str, Any]) -> Outcome:
     outcome = Outcome(entry, **{name: made[name] for name in MADE})
     other, beside = (_outcome(entry, made[name]) if name in made else None for name in OTHERS)
-    return replace(outcome, other=other, beside=beside)
+    readings = tuple(_outcome(entry, one) for one in made["readings"])
+    return replace(outcome, other=other, beside=beside, readings=readings)

@@ -15,9 +15,9 @@ from levelflow.reproduce.verdict import OPERATORS, Value
 CLAIM_FILE = "claim.toml"
 MEASURE_FILE = "measure.py"
 SCENARIO_FILE = "scenario.toml"
-CORRECTION = "correction"
+PRINTED = "text"
 #: Bases of an expected value: printed, derived from the paper's equations, inferred from its text, or our correction.
-BASES = ("text", "derived", "inferred", CORRECTION)
+BASES = (PRINTED, "derived", "inferred", "correction")
 #: Kind of evidence for a verdict (its *ground*), by kind of entry.
 GROUNDS = {
     "packet-sim": "packets",
@@ -28,6 +28,10 @@ GROUNDS = {
 }
 
 
+#: Keys of a check that explain why it does not reproduce; at most one is allowed.
+FAILURES = ("reason", "undecidable", "erratum")
+#: Keys of a check with a sentence on its outcome.
+EXPLANATIONS = ("reason", "settled_by", "undecidable", "narrow", "withdrawn")
 #: Verdicts that an erratum can have.
 ERRATA = ("corrected", "refuted")
 #: Keys of a check that depend on the reading of the paper.
@@ -64,6 +68,8 @@ class Erratum:
         correction: Corrected statement.
         stands: Part of the paper that remains true.
         shown_by: Checks of the same figure, as `entry[0]`, that must hold for the verdict.
+        glyph: Place of the quote, and the glyph, sign or digit on which the erratum depends. The quote comes from a
+            machine-read text, so this erratum needs a look at the printed page.
     """
 
     verdict: str
@@ -72,6 +78,7 @@ class Erratum:
     correction: str = ""
     stands: str = ""
     shown_by: tuple[str, ...] = ()
+    glyph: str = ""
 
 
 @dataclass(frozen=True)
@@ -84,10 +91,20 @@ class Check:
     at: str = ""
     tol_rel: float | None = None
     tol_abs: float | None = None
-    basis: str = "text"
+    basis: str = PRINTED
     note: str = ""
+    #: Kind of evidence if it differs from the entry's: a key of `GROUNDS`.
+    kind: str = ""
     #: Reason why the check does not reproduce. It is shown only in this case.
     reason: str = ""
+    #: Further measurement that would decide a check that does not reproduce.
+    settled_by: str = ""
+    #: True if the check passes in the quick tier only. It then counts as failed in both tiers.
+    passes_quick: bool = False
+    #: Reason why the measured value uses most of the tolerance.
+    narrow: str = ""
+    #: Reason why the check was withdrawn. A withdrawn check has no value and no verdict on the paper.
+    withdrawn: str = ""
     #: Missing information without which the check is undecidable. It is shown only if the check does not reproduce.
     undecidable: str = ""
     #: Choice made after a first result was seen, if it may affect the verdict.
@@ -97,9 +114,29 @@ class Check:
     #: Laws and other components that the measurement requires.
     needs: tuple[str, ...] = ()
 
+    @property
+    def fails(self) -> bool:
+        """True if the claim declares why the check does not reproduce."""
+        return bool(self.reason or self.undecidable or self.erratum)
+
     def missing(self, available: frozenset[str]) -> tuple[str, ...]:
         """Returns the needs of this check that are not in ``available``."""
         return tuple(need for need in self.needs if need not in available)
+
+
+@dataclass(frozen=True)
+class Reading:
+    """Reading of a text that leaves a choice.
+
+    Attributes:
+        name: Short name, also of the reading's values.
+        text: Meaning of the reading, with the words of the paper that support it.
+        set: Changes of the scenario, by dotted path.
+    """
+
+    name: str
+    text: str
+    set: Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -114,13 +151,14 @@ class Entry:
     check: tuple[Check, ...]
     #: Interpretations that we chose where the paper is ambiguous.
     deviations: tuple[str, ...] = ()
+    #: Readings between which the text does not decide, our default first. Each is measured.
+    reading: tuple[Reading, ...] = ()
     #: Default `after_looking` of the checks.
     after_looking: str = ""
 
-    @property
-    def ground(self) -> str:
-        """Kind of evidence for the entry's verdicts if the simulator is measured."""
-        return GROUNDS[self.kind]
+    def ground(self, check: Check) -> str:
+        """Kind of evidence for the verdict of a check if the simulator is measured."""
+        return GROUNDS[check.kind or self.kind]
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -154,7 +192,15 @@ class Claim:
     @property
     def is_theory(self) -> bool:
         """True if all verdicts are about theory. Such a figure computes, and simulates little or nothing."""
-        return all(entry.ground == "theory" for entry in self.entries)
+        return all(GROUNDS[entry.kind] == "theory" for entry in self.entries)
+
+    def entry(self, name: str) -> Entry:
+        """Returns the entry with an id.
+
+        Raises:
+            KeyError: If there is none.
+        """
+        return {entry.id: entry for entry in self.entries}[name]
 
     @property
     def checks(self) -> dict[str, Check]:
@@ -246,10 +292,13 @@ def _entry(raw: Any, where: str) -> Entry:
     after = {key: item[key] for key in ("after_looking",) if key in item}
     for key in ("id", "source", "kind", "title", "setup", *after):
         _text(item, key, where)
-    if item["kind"] not in GROUNDS:
-        raise ClaimError(f"{where}, kind: {item['kind']!r} is not one of {', '.join(GROUNDS)}")
+    _kind(item["kind"], where)
     return Entry(
-        **{**item, "deviations": _texts(item, "deviations", where)},
+        **{
+            **item,
+            "deviations": _texts(item, "deviations", where),
+            "reading": _readings(item.get("reading", []), where),
+        },
         check=tuple(
             _check(after | check if isinstance(check, dict) else check, f"{where}, check {i}")
             for i, check in enumerate(checks)
@@ -257,13 +306,29 @@ def _entry(raw: Any, where: str) -> Entry:
     )
 
 
+def _readings(raw: Any, where: str) -> tuple[Reading, ...]:
+    readings = []
+    for item in raw if isinstance(raw, list) else [raw]:
+        table = _table(item, Reading, f"{where}, reading")
+        for key in ("name", "text"):
+            _text(table, key, f"{where}, reading")
+        if not isinstance(table.setdefault("set", {}), dict):
+            raise ClaimError(f"{where}, reading, set: a table of changes is needed")
+        readings.append(Reading(**table))
+    if len(readings) == 1 or len({reading.name for reading in readings}) < len(readings):
+        raise ClaimError(f"{where}, reading: at least two with different names are needed")
+    return tuple(readings)
+
+
 def _check(raw: Any, where: str) -> Check:
     item = _table(raw, Check, where)
     for key in ("metric", "op"):
         _text(item, key, where)
-    for key in ("at", "note", "reason", "basis", "undecidable", "after_looking"):
+    for key in ("at", "note", "kind", *EXPLANATIONS, "basis", "after_looking"):
         if key in item:
             _text(item, key, where)
+    if "kind" in item:
+        _kind(item["kind"], where)
     if item["op"] not in OPERATORS:
         raise ClaimError(f"{where}, op: {item['op']!r} is not one of {' '.join(OPERATORS)}")
     if item.get("basis", "text") not in BASES:
@@ -274,14 +339,29 @@ def _check(raw: Any, where: str) -> Check:
         tolerance = item.get(key, 0)
         if isinstance(tolerance, bool) or not isinstance(tolerance, int | float) or tolerance < 0:
             raise ClaimError(f"{where}, {key}: a number of at least 0 is needed, not {tolerance!r}")
-    if sum(key in item for key in ("reason", "undecidable", "erratum")) > 1:
-        raise ClaimError(f"{where}: at most one of reason, undecidable and erratum is allowed")
+    _outcome(item, where)
     revised, erratum = item.pop("revised", None), item.pop("erratum", None)
     return Check(
         **{**item, "needs": _texts(item, "needs", where)},
         revised=None if revised is None else _revised(revised, item, f"{where}, revised"),
         erratum=None if erratum is None else _erratum(erratum, f"{where}, erratum"),
     )
+
+
+def _outcome(item: Mapping[str, Any], where: str) -> None:
+    """Verifies the keys that explain the outcome of a check."""
+    if sum(key in item for key in (*FAILURES, "withdrawn")) > 1:
+        raise ClaimError(f"{where}: at most one of {', '.join(FAILURES)} and withdrawn is allowed")
+    for key in ("passes_quick", "settled_by"):
+        if key in item and not any(failure in item for failure in FAILURES):
+            raise ClaimError(f"{where}, {key}: one of {', '.join(FAILURES)} is needed, too")
+    if not isinstance(item.get("passes_quick", False), bool):
+        raise ClaimError(f"{where}, passes_quick: true or false is needed")
+
+
+def _kind(kind: str, where: str) -> None:
+    if kind not in GROUNDS:
+        raise ClaimError(f"{where}, kind: {kind!r} is not one of {', '.join(GROUNDS)}")
 
 
 def _revised(raw: Any, check: Mapping[str, Any], where: str) -> Revised:
@@ -300,7 +380,8 @@ def _revised(raw: Any, check: Mapping[str, Any], where: str) -> Revised:
 
 def _erratum(raw: Any, where: str) -> Erratum:
     item = _table(raw, Erratum, where)
-    for key in ("verdict", "quote", "proof", *(key for key in ("correction", "stands") if key in item)):
+    optional = ("correction", "stands", "glyph")
+    for key in ("verdict", "quote", "proof", *(key for key in optional if key in item)):
         _text(item, key, where)
     if item["verdict"] not in ERRATA:
         raise ClaimError(f"{where}, verdict: {item['verdict']!r} is not one of {', '.join(ERRATA)}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from levelflow.reproduce.verdict import Seeds, Spread, Verdict, meets, spread
+from levelflow.reproduce.verdict import Seeds, Spread, Verdict, listed, meets, spread
 
 if TYPE_CHECKING:
     from levelflow.reproduce.model import Check, Entry
@@ -32,6 +32,10 @@ class Outcome:
     tier: str = QUICK
     #: Outcome of this check in the tier that is not `tier`, if both were measured.
     other: Outcome | None = None
+    #: Name of the reading that was measured; empty if the text leaves no choice.
+    reading: str = ""
+    #: Outcomes under each reading of the text.
+    readings: tuple[Outcome, ...] = ()
 
     @property
     def check(self) -> Check:
@@ -48,6 +52,30 @@ class Outcome:
         return spread(Seeds(self.measured), lambda value: meets(check.op, check.value, value, *slack))
 
     @property
+    def tolerance_used(self) -> float | None:
+        """Fraction of the tolerance that the measured value uses, above 1 if it fails; None without a tolerance."""
+        expected = self.check.value if self.target is None else self.target
+        spread = self.spread
+        return tolerance_used(self.check, expected, spread.median if spread else self.measured)
+
+    @property
     def ground(self) -> str:
         """Ground of the verdict."""
-        return "a real network" if self.beside else self.entry.ground
+        return "a real network" if self.beside else self.entry.ground(self.check)
+
+
+def tolerance_used(check: Check, expected: Any, measured: Any) -> float | None:
+    """Returns the largest fraction of the tolerance that a number uses. Inequalities use it beyond their bound."""
+    if measured is None or expected is None or not (check.tol_rel or check.tol_abs):
+        return None
+    values, targets = listed(measured), listed(expected)
+    if len(targets) == 1:
+        targets *= len(values)
+    used = []
+    for value, target in zip(values, targets, strict=True):
+        if isinstance(value, str | bool) or isinstance(target, str | bool):
+            return None
+        slack = max(check.tol_abs or 0.0, (check.tol_rel or 0.0) * abs(target))
+        beyond = {"<": value - target, "<=": value - target, ">": target - value, ">=": target - value}
+        used.append(beyond.get(check.op, abs(value - target)) / slack if slack else 0.0)
+    return max(used, default=None)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, get_args
 
 from levelflow import files
 from levelflow.reproduce import strip
-from levelflow.reproduce.model import CORRECTION
+from levelflow.reproduce.model import PRINTED
 from levelflow.reproduce.verdict import Verdict
 from levelflow.reproduce.wording import PLAIN, expected, measured, shown, unit_of
 
@@ -28,11 +28,13 @@ if TYPE_CHECKING:
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 #: Origin of an expected value as text, by basis of the check.
 SAYS = {
-    "text": "printed",
-    "derived": "from its equations",
+    PRINTED: "printed",
+    "derived": "our arithmetic",
     "inferred": "our reading",
     "correction": "our correction",
 }
+#: Titles of the tables of printed statements.
+PRINTED_IN, PRINTED_ON = "printed in", "printed, measured on"
 STYLE, SCRIPT = "report.css", "report.js"
 HEADS = "".join(f"<th scope=col>{head}" for head in ("metric", "expected", "measured", "verdict"))
 KEY = (
@@ -94,25 +96,27 @@ def _tier(tiers: set[str]) -> str:
 
 
 def counted(figures: Sequence[FigureOutcome]) -> dict[str, dict[str, Counter[Verdict]]]:
-    """Counts verdicts by paper, by basis and by ground. The first key is a table title, and the second a row title.
+    """Counts verdicts by basis; verdicts of printed statements also by paper, and by ground.
 
-    Checks of corrections are not statements of a paper. They count only in the table of bases.
+    The first key is a table title, and the second a row title. Only printed statements are statements of a paper. The
+    other checks are our arithmetic, our reading of the text, and our corrections.
     """
-    tables: dict[str, dict[str, Counter[Verdict]]] = {"paper": {}, "expected": {}, "measured on": {}}
+    tables: dict[str, dict[str, Counter[Verdict]]] = {"expected": {}, PRINTED_IN: {}, PRINTED_ON: {}}
     for figure in figures:
         for outcome in figure.outcomes:
-            rows = {"paper": figure.claim.paper, "measured on": outcome.ground}
-            if outcome.check.basis == CORRECTION:
-                rows = {}
-            for table, row in {"expected": SAYS[outcome.check.basis], **rows}.items():
+            rows = {"expected": SAYS[outcome.check.basis]}
+            if outcome.check.basis == PRINTED:
+                rows |= {PRINTED_IN: figure.claim.paper, PRINTED_ON: outcome.ground}
+            for table, row in rows.items():
                 tables[table].setdefault(row, Counter())[outcome.verdict] += 1
-    tables["paper"]["all"] = sum(tables["paper"].values(), Counter())
+    tables["expected"] = {says: tables["expected"][says] for says in SAYS.values() if says in tables["expected"]}
     return tables
 
 
 def occurring(tables: Mapping[str, Mapping[str, Counter[Verdict]]]) -> list[Verdict]:
     """Returns the verdicts with a column in the tables: those that occur, and always "reproduced"."""
-    return [verdict for verdict in VERDICTS if tables["paper"]["all"][verdict] or verdict == "reproduced"]
+    total = sum(tables["expected"].values(), Counter())
+    return [verdict for verdict in VERDICTS if total[verdict] or verdict == "reproduced"]
 
 
 def _summary(figures: Sequence[FigureOutcome]) -> str:
@@ -190,6 +194,7 @@ def _scenarios(texts: Sequence[str]) -> str:
 def _entry(outcomes: Sequence[Outcome]) -> str:
     entry = outcomes[0].entry
     deviations = "".join(f"<li>{escape(text)}" for text in entry.deviations)
+    readings = "".join(f"<li>{escape(reading.name)}: {escape(reading.text)}" for reading in entry.reading)
     rows = "".join(_row(outcome) for outcome in outcomes)
     return (
         f"<article><h4>{escape(entry.title)}</h4>"
@@ -198,6 +203,7 @@ def _entry(outcomes: Sequence[Outcome]) -> str:
         f"<div class=scroll><table aria-label='Checks of {escape(entry.id)}'>"
         f"<thead><tr>{HEADS}{rows}</table></div>"
         + (f"<p>Readings chosen:</p><ul>{deviations}</ul>" if deviations else "")
+        + (f"<p>Readings measured:</p><ul>{readings}</ul>" if readings else "")
         + "</article>"
     )
 
@@ -224,12 +230,15 @@ def _measured(outcome: Outcome, unit: Unit) -> str:
 
 
 def _beside(outcome: Outcome, unit: Unit) -> str:
-    """Returns other measurements of a check: of the simulator if a network was measured, and of the other tier."""
+    """Returns other measurements: of the simulator if a network was measured, of the other tier, of each reading."""
     others = [("simulator", outcome.beside)]
     if outcome.other:
         others.append((f"{outcome.other.tier} tier", outcome.other))
+    others += [(one.reading, one) for one in outcome.readings]
     return "".join(
-        f"<p class=meta>{label}: {_measured(other, unit)}, {other.verdict}</p>" for label, other in others if other
+        f"<p class=meta>{escape(label)}: {_measured(other, unit)}, {other.verdict}</p>"
+        for label, other in others
+        if other
     )
 
 
@@ -237,6 +246,8 @@ def _said(check: Check, unit: Unit) -> Iterator[str]:
     if (erratum := check.erratum) is not None:
         yield f"Printed: “{erratum.quote}”"
         yield erratum.proof
+        if erratum.glyph:
+            yield f"Check the printed page: {erratum.glyph}"
     if (revised := check.revised) is not None:
         was = expected(replace(check, **revised.was), PLAIN if "metric" in revised.was else unit)
         yield f"Read at first as {was}: {revised.reason} The text: “{revised.quote}”"

@@ -17,6 +17,7 @@ from typing import Any, Protocol, cast, get_args
 
 from levelflow import _core, dataplane
 from levelflow.measure.completions import FEWEST_IN_MEAN, OverFlows
+from levelflow.reproduce import wording
 from levelflow.reproduce.figure import CancelledError, Figure, Runs
 from levelflow.reproduce.images import Picture, draw
 from levelflow.reproduce.model import CLAIM_FILE, MEASURE_FILE, Claim, ClaimError, Entry
@@ -25,6 +26,7 @@ from levelflow.reproduce.verdict import (
     Against,
     Measured,
     Noted,
+    Readings,
     Scalar,
     Seeds,
     Value,
@@ -33,8 +35,10 @@ from levelflow.reproduce.verdict import (
     meets,
 )
 
+#: Note of a check that passes in the quick tier only.
+PASSES_QUICK = "passes with the fewer seeds and shorter runs of this tier; fails with --full"
 #: Measured values of an entry, by check key.
-Values = Mapping[str, Measured | Noted]
+Values = Mapping[str, Measured | Noted | Readings]
 
 
 @dataclass(frozen=True)
@@ -155,9 +159,10 @@ def measure(
             raise
         except Exception as error:  # any exception of the figure's code becomes a verdict
             failure = f"{type(error).__name__}: {error}"
-    outcomes = explain(
-        [outcome for entry in claim.entries for outcome in judge(entry, values.get(entry.id, {}), laws, failure)]
+    outcomes = tuple(
+        outcome for entry in claim.entries for outcome in judge(entry, values.get(entry.id, {}), laws, failure)
     )
+    outcomes = explain(outcomes if every_draw else fail_as_in_full(outcomes))
     if failure and not any(outcome.verdict == "error" for outcome in outcomes):
         outcomes = (replace(outcomes[0], note=_joined(outcomes[0].note, f"no plot: {failure}")), *outcomes[1:])
     tier = FULL if full else QUICK
@@ -167,13 +172,20 @@ def measure(
     return FigureOutcome(claim, outcomes, images, first.listings(), seconds, tier, first.has_tiers)
 
 
-def _repeated(found: Sequence[Mapping[str, Values]]) -> dict[str, dict[str, Measured | Noted]]:
+def _repeated(found: Sequence[Mapping[str, Values]]) -> dict[str, Values]:
     """Combines the values of several repeats as if they were values of several seeds."""
     first = found[0]
     return {
-        entry: {name: over_repeats([table[entry][name] for table in found]) for name in values}
+        entry: {name: _over_readings([table[entry][name] for table in found]) for name in values}
         for entry, values in first.items()
     }
+
+
+def _over_readings(values: Sequence[Measured | Noted | Readings]) -> Measured | Noted | Readings:
+    read = [value for value in values if isinstance(value, Readings)]
+    if not read:
+        return over_repeats([value for value in values if not isinstance(value, Readings)])
+    return Readings({name: over_repeats([value.values[name] for value in read]) for name in read[0].values})
 
 
 def over_repeats(values: Sequence[Measured | Noted]) -> Measured | Noted:
@@ -198,16 +210,23 @@ def _flat(values: Iterable[Value]) -> list[Scalar]:
 
 
 def _check_names(claim: Claim, values: Mapping[str, Values], laws: frozenset[str]) -> None:
-    """Verifies that each check of each entry has a value, except checks with missing requirements.
+    """Verifies that each check of each entry has a value, except withdrawn checks and those with missing requirements.
 
     Raises:
         ClaimError: If a name is missing or unknown.
     """
     where = f"{claim.name}, {MEASURE_FILE}"
-    _match(where, values, {entry.id: True for entry in claim.entries})
-    for entry in claim.entries:
-        keys = zip(entry.keys, entry.check, strict=True)
-        _match(f"{where}, {entry.id}", values[entry.id], {key: not check.missing(laws) for key, check in keys})
+    needed = {
+        entry.id: {
+            key: not check.missing(laws)
+            for key, check in zip(entry.keys, entry.check, strict=True)
+            if not check.withdrawn
+        }
+        for entry in claim.entries
+    }
+    _match(where, values, {entry: True for entry, keys in needed.items() if keys})
+    for entry, found in values.items():
+        _match(f"{where}, {entry}", found, needed[entry])
 
 
 def _match(where: str, values: Mapping[str, Any], needed: Mapping[str, bool]) -> None:
@@ -224,13 +243,41 @@ def judge(entry: Entry, values: Values, laws: frozenset[str], failure: str = "")
     """
     outcomes = []
     for i, (key, check) in enumerate(zip(entry.keys, entry.check, strict=True)):
-        if lacking := check.missing(laws):
+        if check.withdrawn:
+            outcomes.append(Outcome(entry, i, "withdrawn", note=check.withdrawn))
+        elif lacking := check.missing(laws):
             outcomes.append(Outcome(entry, i, "missing", note=f"needs {', '.join(lacking)}"))
         elif key not in values:
             outcomes.append(Outcome(entry, i, "error", note=failure))
         else:
-            outcomes.append(_judge(entry, i, values[key]))
+            outcomes.append(_of_readings(entry, i, values[key]))
     return outcomes
+
+
+def _of_readings(entry: Entry, index: int, value: Measured | Noted | Readings) -> Outcome:
+    """Judges a value under each reading of the text. If the verdict depends on the reading, it is undecidable."""
+    if not isinstance(value, Readings):
+        return _judge(entry, index, value)
+    names = [reading.name for reading in entry.reading]
+    if list(value.values) != names:
+        return Outcome(entry, index, "error", note=f"measured {', '.join(value.values)}; readings: {', '.join(names)}")
+    outcomes = [replace(_judge(entry, index, part), reading=name) for name, part in value.values.items()]
+    verdicts = [outcome.verdict for outcome in outcomes]
+    verdict = verdicts[0] if len(set(verdicts)) == 1 else "error" if "error" in verdicts else "undecidable"
+    held = [outcome.reading for outcome in outcomes if outcome.verdict == "reproduced"]
+    note = f"depends on the reading; it holds for {' and '.join(held)}" if verdict == "undecidable" else ""
+    default = outcomes[0]
+    return replace(default, verdict=verdict, note=_joined(note, default.note), reading="", readings=tuple(outcomes))
+
+
+def fail_as_in_full(outcomes: Sequence[Outcome]) -> tuple[Outcome, ...]:
+    """Changes "reproduced" to "not reproduced" if the claim declares that the check passes in the quick tier only."""
+    return tuple(
+        _with(outcome, "not reproduced", PASSES_QUICK)
+        if outcome.verdict == "reproduced" and outcome.check.passes_quick
+        else outcome
+        for outcome in outcomes
+    )
 
 
 def explain(outcomes: Sequence[Outcome]) -> tuple[Outcome, ...]:
@@ -356,7 +403,7 @@ def _record(figure: FigureOutcome, outcome: Outcome) -> dict[str, object]:
         "expected": outcome.check.value,
         "tol_rel": outcome.check.tol_rel,
         "tol_abs": outcome.check.tol_abs,
-        "measured": _finite(outcome.measured),
+        **_values(outcome),
         "verdict": outcome.verdict,
         "basis": outcome.check.basis,
         "ground": outcome.ground,
@@ -366,20 +413,36 @@ def _record(figure: FigureOutcome, outcome: Outcome) -> dict[str, object]:
     if (other := outcome.other) is not None:
         record["other_tier"] = {
             "tier": other.tier,
-            "measured": _finite(other.measured),
+            **_values(other),
             "verdict": other.verdict,
             "note": _note(other),
         }
     if (seeds := outcome.spread) is not None:
         record["seeds"] = {name: _finite(part) for name, part in asdict(seeds).items()}
-    if outcome.check.after_looking:
-        record["after_looking"] = outcome.check.after_looking
+    for name in ("at", "after_looking", "withdrawn"):
+        if said := getattr(outcome.check, name):
+            record[name] = said
     for name in ("revised", "erratum"):
         if (said := getattr(outcome.check, name)) is not None:
             record[name] = asdict(said)
+    if outcome.readings:
+        record["readings"] = [
+            {"reading": one.reading, **_values(one), "verdict": one.verdict} for one in outcome.readings
+        ]
     if twin := outcome.beside:
         record["simulator"] = {"measured": _finite(twin.measured), "verdict": twin.verdict}
     return record
+
+
+def _values(outcome: Outcome) -> dict[str, object]:
+    """Returns the measured value, also as text, and the fraction of the tolerance that it uses."""
+    unit = wording.unit_of(outcome)
+    text, seeds = wording.measured(outcome, unit)
+    against = "" if outcome.target is None else f" against {wording.shown(outcome.target, unit)}"
+    said = f"{text}{against}" + (f" ({seeds})" if seeds else "")
+    values: dict[str, object] = {"measured": _finite(outcome.measured), "text": said}
+    used = outcome.tolerance_used
+    return values if used is None else values | {"tolerance_used": round(used, 3)}
 
 
 def _note(outcome: Outcome) -> str:

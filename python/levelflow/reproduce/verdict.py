@@ -12,8 +12,10 @@ Scalar = bool | int | float | str
 Value = Scalar | Sequence[Scalar]
 #: `corrected`: the printed statement is false or inconsistent, and a corrected statement holds. `refuted`: the
 #: statement is false, and the measurement is the counterexample. `undecidable`: the necessary information is not
-#: available.
-Verdict = Literal["reproduced", "corrected", "refuted", "undecidable", "not reproduced", "error", "missing"]
+#: available. `withdrawn`: the check could not fail, or does not measure the statement.
+Verdict = Literal[
+    "reproduced", "corrected", "refuted", "undecidable", "not reproduced", "error", "missing", "withdrawn"
+]
 #: Verdicts that count as failures of Levelflow.
 FAILED: tuple[Verdict, ...] = ("not reproduced", "error")
 
@@ -86,6 +88,13 @@ class Noted:
 
     value: Measured
     note: str
+
+
+@dataclass(frozen=True)
+class Readings:
+    """Values of a check under each reading of the text, by the name of the reading."""
+
+    values: Mapping[str, Measured | Noted]
 
 
 def meets(op: str, expected: Value | None, measured: Measured, tol_rel: float = 0.0, tol_abs: float = 0.0) -> bool:

@@ -15,7 +15,6 @@ from zhang_models.loss import (
     interrupted_bernoulli_loss,
     loss_from_unlimited,
     queue,
-    satellite_tcp_loss,
     tcp_loss,
 )
 from zhang_models.markov import ChainError
@@ -54,7 +53,6 @@ def test_tcp_losses_are_those_of_a_saw_tooth():
     window = 40.0  # largest window of a flow, which loses one packet per cycle of window/2 rounds
     rounds = np.arange(window / 2, window)
     assert tcp_loss(25, 400, 600) == pytest.approx(1 / rounds.sum(), rel=0.03)
-    assert satellite_tcp_loss(25, 400, 600) / tcp_loss(25, 400, 600) == pytest.approx(16 / 9)
     assert (np.diff(tcp_loss(25, 400, np.arange(0, 1000, 100))) < 0).all()
 
 

@@ -7,10 +7,31 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from levelflow.theory.errors import ParameterError
-from levelflow.theory.queues.sharing import active_processor_sharing, completion_times, fct_processor_sharing
+from levelflow.theory.queues.sharing import (
+    active_processor_sharing,
+    completion_times,
+    fct_processor_sharing,
+    fct_slow_start,
+)
 
 ONE_PER_SECOND = 8.0  # bit/s: a transfer of n bytes takes n seconds alone
 LOAD, FLOWS, GROUPS = 0.7, 200_000, 40
+
+
+def test_the_formulas_at_the_settings_of_the_figures_of_rcp():
+    """Numbers computed by hand from eq 3 and Little's law, 1000 B packets."""
+    kb = 1000
+    assert fct_processor_sharing(0.1, 2000 * kb, 2.4e9, 0.9) == pytest.approx(0.1 * 1.5 + 1 / 15)
+    assert fct_processor_sharing(1.6, 2000 * kb, 150e6, 0.9) == pytest.approx(2.4 + 16 / 15)
+    for active, expected in (
+        (active_processor_sharing(9000, 0.1, 30 * kb, 2.4e9, 0.9), 1359),
+        (active_processor_sharing(10800, 0.1, 25 * kb, 2.4e9, 0.9), 1629),
+        (active_processor_sharing(675, 1.6, 25 * kb, 150e6, 0.9), 1629),
+        (active_processor_sharing(8000, 0.1, 30 * kb, 2.4e9, 0.8), 1204),
+    ):
+        assert active == pytest.approx(expected, rel=1e-3)
+    # 230 packets need 8 windows of 1, 2, 4, ..., so that log2(n + 1) is 7.85.
+    assert fct_slow_start(0.1, 230, 230 * kb, 2.4e9) == pytest.approx(0.05 + 0.1 * math.log2(231) + 230 / 300e3)
 
 
 @st.composite

@@ -109,7 +109,7 @@ def region(scale: float = 0.4, delay: float = 1.0, share: float = 0.9) -> Region
         """Returns the lowest stable range of alpha. Stability changes only where alpha crosses the curve."""
         alpha, etas = found[averaged]
         cells = np.flatnonzero(np.diff(etas > eta) & (alpha[:-1] > 0) & (np.abs(np.diff(etas)) < MOST_ETA))
-        crossings = [crossing(k, eta, averaged=averaged) for k in cells]
+        crossings = [crossing(k, eta, averaged=averaged) for k in cells.tolist()]
         edges = [0.0, *sorted(alpha for alpha in crossings if alpha < MOST_ALPHA), MOST_ALPHA]
         for low, high in pairwise(edges):
             middle = (low + high) / 2

@@ -1,0 +1,120 @@
+"""Lists checks of packets that do not depend on packets: `python -m tools.blind [--runs FOLDER] [ID]...`.
+
+Each figure is measured with the results of its runs, and again with each table of these results bent. The value of a
+check that measures packets then changes. A value that stays belongs to a formula, and the check cannot fail. The tool
+also lists checks of theory and code whose values depend on runs. Their kind of evidence is wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from levelflow.library import PAPERS
+from levelflow.reproduce import runner
+from levelflow.reproduce.figure import Figure, Runs
+from levelflow.reproduce.model import ClaimError, discover, select
+from levelflow.reproduce.verdict import Noted, Readings
+from levelflow.status import BAD_INPUT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from levelflow.reproduce.model import Claim
+    from levelflow.results import Result
+    from levelflow.scenario import Scenario
+
+TABLES = ("flows", "links", "transfers", "members", "summary")
+#: Number of rows after which changes of a table repeat, and largest change of a number relative to itself.
+PERIOD, PART = 11, 0.5
+#: Columns that are no measurement: times of samples and starts, and numbers of members.
+KEPT = ("t", "start_s", "member")
+
+
+class Bent(Runs):
+    """Runs of which one table of each result is changed."""
+
+    table = ""
+
+    def get(self, scenario: Scenario) -> Result:
+        """Returns the result of a scenario, with the table changed."""
+        result = super().get(scenario)
+        return replace(result, **{self.table: bent(getattr(result, self.table))}) if self.table else result
+
+
+def bent(value: Any) -> Any:
+    """Returns a table or a summary with other numbers. In a table, the change differs from row to row."""
+    if isinstance(value, pl.DataFrame):
+        numbers = {name: kind for name, kind in value.schema.items() if kind.is_numeric() and name not in KEPT}
+        step = (pl.int_range(pl.len()) * 7 + 3) % PERIOD
+        factor = 1 + PART * step / PERIOD
+        return value.with_columns(
+            pl.col(name) * factor if kind.is_float() else (pl.col(name) + step).cast(kind)
+            for name, kind in numbers.items()
+        )
+    if isinstance(value, dict):
+        return {key: bent(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [bent(item) for item in value]
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return value
+    return value + 1 if isinstance(value, int) else value * (1 + PART)
+
+
+def wrong(claim: Claim, runs: Bent) -> Iterator[str]:
+    """Yields a line for each check whose kind of evidence is not what its value depends on."""
+    module = runner._module(claim)
+
+    def values(table: str) -> Mapping[str, Mapping[str, Any]] | None:
+        runs.table = table
+        figure = Figure(claim, runs, full=False, every_draw=False)
+        found = module.measure(figure)
+        return found if table or figure.results else None
+
+    laws = runner.available()
+    plain, others = values(""), []
+    for table in TABLES if plain else ():
+        try:
+            others.append(values(table))
+        except Exception as error:  # a table that a figure cannot read has no values
+            print(f"{claim.name}: no values with other {table}: {type(error).__name__}: {error}", file=sys.stderr)
+    for entry in claim.entries:
+        for i, (key, check) in enumerate(zip(entry.keys, entry.check, strict=True)):
+            if check.withdrawn or check.missing(laws):
+                continue
+            depends = any(_plain(other[entry.id][key]) != _plain(plain[entry.id][key]) for other in others)
+            if depends is not entry.ground(check).startswith("packets"):
+                what = "depends on runs" if depends else "does not depend on runs"
+                yield f"{entry.id}[{i}] {check.metric}: {entry.ground(check)}, but it {what}"
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, Readings):
+        return repr({name: _plain(part) for name, part in value.values.items()})
+    return repr(runner._plain(value.value if isinstance(value, Noted) else value))
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Prints the checks with a wrong kind of evidence. Returns 1 if there are any."""
+    parser = argparse.ArgumentParser(prog="python -m tools.blind", description=__doc__)
+    parser.add_argument("ids", nargs="*", metavar="ID", help="figures or entries; all if none")
+    parser.add_argument("--runs", type=Path, help="folder that keeps results of runs")
+    options = parser.parse_args(arguments)
+    try:
+        claims = select(discover(PAPERS), options.ids)
+    except ClaimError as error:
+        print(f"tools.blind: {error}", file=sys.stderr)
+        return BAD_INPUT
+    runs = Bent(1, folder=options.runs)
+    found = [line for claim in claims for line in wrong(claim, runs)]
+    print("\n".join(found) or "none")
+    return int(bool(found))
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
