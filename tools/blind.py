@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from levelflow.ending import BAD_INPUT
 from levelflow.library import PAPERS
 from levelflow.reproduce import runner
 from levelflow.reproduce.figure import Figure, Runs
 from levelflow.reproduce.model import ClaimError, discover, select
 from levelflow.reproduce.verdict import Noted, Readings
-from levelflow.status import BAD_INPUT
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
