@@ -192,6 +192,10 @@ class ScenarioKeys(TypedDict, total=False):
 
     description: str
     """Description of what the run shows."""
+    encapsulation: Table
+    """Headers of packets; "none" by default. Sizes of packets include headers. Sizes of transfers, completion times
+    and goodputs count only payload. An ACK has at least the size of its headers, and `min_packet` of a law is at
+    least the size of the headers plus one byte."""
     flow: list[FlowKeys]
     """Traffic."""
     law: Table

@@ -161,6 +161,8 @@ class FlowRecord(TypedDict):
     """True if flows end by themselves."""
     handshake: bool
     """True if a flow opens with a handshake."""
+    header_bytes: int
+    """Size of the headers of each packet, bytes. The rest of a data packet is payload."""
     last_arrival_s: float | None
     """Latest time at which a flow may arrive, s; null if there is none."""
     law: str

@@ -16,6 +16,7 @@ use levelflow_load::report::Report;
 use levelflow_load::sample::Samples;
 use levelflow_load::send::Send as Sending;
 use levelflow_scenario::settings;
+use levelflow_wire::shim::prefix_bytes;
 
 const EXAMPLES: &str = "Examples:
   levelflow-net send 127.0.0.1:9000 --law jetmax --flows 3 --time \"10 s\"
@@ -138,7 +139,7 @@ impl Send {
         let to = address("TO", &self.to)?;
         let params = settings::params(&self.law, &self.set).map_err(Error::input)?;
         options::every(self.every)?;
-        let least = overhead(&to) + levelflow_wire::shim::SHIM_BYTES + params.law().signalling.header_bytes();
+        let least = overhead(&to) + prefix_bytes(params.law().signalling);
         let allowed = Bytes::new(least as u64 + 16)..=Bytes::new(9014);
         if !allowed.contains(&self.packet) {
             let (low, high) = allowed.into_inner();

@@ -3,7 +3,7 @@
 use levelflow_laws::{Any, AnyParams, FlowInfo, Protocol};
 use levelflow_units::{Bytes, Duration, Rate, Time};
 use levelflow_wire::journal::Role;
-use levelflow_wire::shim::{MAX_PREFIX_BYTES, SHIM_BYTES};
+use levelflow_wire::shim::{MAX_PREFIX_BYTES, prefix_bytes};
 use rand::RngExt as _;
 
 use levelflow_journal::{Journal, Sender};
@@ -89,11 +89,12 @@ impl Flow {
     /// `overhead` bytes of headers before its payload.
     #[must_use]
     pub fn new(plan: &Plan, index: u32, id: u32, overhead: usize, now: Time) -> Self {
-        let least = (overhead + SHIM_BYTES + plan.params.law().signalling.header_bytes()) as u16;
+        let least = (overhead + prefix_bytes(plan.params.law().signalling)) as u16;
         let limits = Limits {
             max_rate: Some(plan.max_rate),
             catch_up: Limits::OWN_THREAD,
             control: least,
+            headers: 0,
             least,
         };
         let stop = plan.time.map(|time| Time::ZERO + time);

@@ -7,10 +7,10 @@ use levelflow_journal::Sender;
 use levelflow_laws::{AnyHeader, AnyParams, AnyRouterParams, FlowInfo, Kind};
 use levelflow_router::direction::{Bottleneck, Direction};
 use levelflow_scenario::settings;
-use levelflow_transport::{Encoded, HISTORY_BYTES, LONGEST_ACK, Received, Receiver};
+use levelflow_transport::{Encoded, LONGEST_ACK, Received, Receiver};
 use levelflow_units::headers::{ETHERNET, IPV4, UDP};
 use levelflow_units::{Buffer, Bytes, Duration, Rate, Time};
-use levelflow_wire::shim::{MAX_PREFIX_BYTES, SHIM_BYTES, Shim};
+use levelflow_wire::shim::{HISTORY_BYTES, MAX_PREFIX_BYTES, SHIM_BYTES, Shim};
 
 /// Length of the history of received packets that follows the header of an ACK, bytes.
 pub const HISTORY_LENGTH: usize = HISTORY_BYTES;

@@ -9,7 +9,7 @@ use levelflow_laws::{AnyParams, Bottleneck, FlowInfo, SenderLaw};
 use levelflow_units::headers::{ETHERNET, IPV4, UDP};
 use levelflow_units::{Bytes, Duration, Rate, Time};
 use levelflow_wire::journal::Role;
-use levelflow_wire::shim::{MAX_PREFIX_BYTES, SHIM_BYTES, Shim};
+use levelflow_wire::shim::{MAX_PREFIX_BYTES, Shim, prefix_bytes};
 use noq::udp::{RecvMeta, Transmit};
 
 use super::flows::{FlowSlot, Flows};
@@ -183,17 +183,14 @@ impl Outgoing {
 }
 
 fn flow(law_config: &LawConfig) -> Sender {
-    let largest = ETHERNET
-        + IPV4
-        + UDP
-        + SHIM_BYTES
-        + law_config.params.law().signalling.header_bytes()
-        + usize::from(DATAGRAM_BYTES);
+    let largest =
+        ETHERNET + IPV4 + UDP + prefix_bytes(law_config.params.law().signalling) + usize::from(DATAGRAM_BYTES);
     let packet = Bytes::new(largest as u64);
     let limits = Limits {
         max_rate: Some(Rate::clamped(Limits::MAX_RATE)),
         catch_up: Limits::ASYNC_RUNTIME,
         control: 0,
+        headers: 0,
         least: 0,
     };
     let info = FlowInfo::of(packet).with(rand::random(), None);
@@ -445,7 +442,7 @@ impl Peer {
 fn encode_data(outgoing: &mut Outgoing, now: Time, transmit: &Transmit<'_>, more: bool, out: &mut Vec<u8>) -> usize {
     outgoing.before_data(now);
     let contents = transmit.contents;
-    let prefix = SHIM_BYTES + outgoing.sender.params().law().signalling.header_bytes();
+    let prefix = prefix_bytes(outgoing.sender.params().law().signalling);
     let below = overhead(&transmit.destination);
     for segment in contents.chunks(transmit.segment_size.unwrap_or(contents.len()).max(1)) {
         let size = (below + prefix + segment.len()) as u16;

@@ -22,6 +22,20 @@ pub enum LawChoice {
     Tables(LawTables),
 }
 
+impl LawChoice {
+    /// Returns the name of the law and its parameters. Returns `None` if there are several laws or none.
+    pub(crate) fn single(&self) -> Option<(&str, Option<&BTreeMap<String, Value>>)> {
+        match self {
+            Self::Name(name) => Some((name, None)),
+            Self::Tables(tables) if tables.len() == 1 => {
+                let (name, table) = tables.first_key_value()?;
+                Some((name, Some(table)))
+            }
+            Self::Tables(_) => None,
+        }
+    }
+}
+
 impl<'de> Deserialize<'de> for LawChoice {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         match Value::deserialize(deserializer)? {

@@ -119,6 +119,7 @@ impl Resolved {
             transfers: flow.size.is_some(),
             application: flow.application.is_some(),
             packet_bytes: flow.packet.get(),
+            header_bytes: flow.headers.get(),
             ack_bytes: flow.control.get(),
             paths: several.then(|| flow.routes.paths.iter().map(path).collect()),
             plans: several.then(|| flow.routes.plans.iter().map(plan).collect()),

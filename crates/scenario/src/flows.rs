@@ -1,11 +1,13 @@
 //! Reads flow entries: converts the structure that users write to the specification that the simulator runs.
 
-use levelflow_laws::{Any, AnyParams, Protocol};
+use levelflow_laws::{Any, AnyParams, LAWS, Protocol};
 use levelflow_units::{Bytes, Duration, Rate, Time};
+use levelflow_wire::framing::Framing;
 
 use crate::application::ApplicationSpec;
-use crate::choice::{LawChoice, LawTables};
+use crate::choice::LawTables;
 use crate::context::{LARGEST_PACKET, propagation};
+use crate::encapsulation::Encapsulation;
 use crate::error::{Fallible, Place, Problem, ScenarioError};
 use crate::format::{ApplicationChoice, ArrivalProcess, Flow, OnOff, Responses};
 use crate::laws::{law_named, read_params, read_table};
@@ -34,6 +36,7 @@ pub struct FlowReader<'a> {
     /// Processing time per packet in the scenario. `None` for the default.
     pub overhead: Option<Duration>,
     pub profile: Profile,
+    pub encapsulation: Encapsulation,
 }
 
 impl FlowReader<'_> {
@@ -50,8 +53,18 @@ impl FlowReader<'_> {
     }
 
     fn dist<T: Base>(&self, key: &str, value: Option<&Varying<T>>) -> Fallible<Option<Dist>> {
-        let read = value.map(|v| v.dist(self.flow.packet)).transpose();
+        let read = value.map(|v| v.dist(self.framing().payload())).transpose();
         read.map_err(|problem| self.value(key, problem))
+    }
+
+    /// Returns the packet sizes of the flow. Headers of an unknown law have no size.
+    fn framing(&self) -> Framing {
+        let choice = self.flow.law.single();
+        let law = choice.and_then(|(name, _)| LAWS.iter().find(|law| law.name == name));
+        Framing {
+            packet: self.flow.packet,
+            headers: law.map_or(Bytes::ZERO, |law| self.encapsulation.headers(law)),
+        }
     }
 
     pub fn read(&self, defaults: &LawTables) -> Fallible<FlowSpec<Any>> {
@@ -64,6 +77,7 @@ impl FlowReader<'_> {
             return Err(self.value("size", "must be above 0"));
         }
         let params = self.params(defaults)?;
+        let smallest_ack = self.encapsulation.smallest_ack(params.law());
         if flow.reliable == Some(false) && Any::transport(&params).tracks_losses {
             let problem = format!("{} always retransmits lost data", params.law().name);
             return Err(self.conflict("reliable", problem));
@@ -92,15 +106,17 @@ impl FlowReader<'_> {
             session,
             application,
             packet: flow.packet,
-            control: flow.ack,
+            headers: self.framing().headers,
+            control: flow.ack.max(smallest_ack),
             ack_delay: self.ack_delay()?,
         })
     }
 
     fn check_packets(&self) -> Fallible<()> {
-        for (key, size) in [("packet", self.flow.packet), ("ack", self.flow.ack)] {
-            if size == Bytes::ZERO || size.get() > LARGEST_PACKET {
-                return Err(self.error(key, Problem::range(size, format!("1 B to {LARGEST_PACKET} B"))));
+        let least = self.framing().headers.get() + 1;
+        for (key, size, least) in [("packet", self.flow.packet, least), ("ack", self.flow.ack, 1)] {
+            if !(least..=LARGEST_PACKET).contains(&size.get()) {
+                return Err(self.error(key, Problem::range(size, format!("{least} B to {LARGEST_PACKET} B"))));
             }
         }
         Ok(())
@@ -133,12 +149,8 @@ impl FlowReader<'_> {
 
     fn params(&self, defaults: &LawTables) -> Fallible<AnyParams> {
         let place = self.place.key("law");
-        let (name, own) = match &self.flow.law {
-            LawChoice::Name(name) => (name, None),
-            LawChoice::Tables(tables) => match tables.first_key_value() {
-                Some((name, table)) if tables.len() == 1 => (name, Some(table)),
-                _ => return Err(self.value("law", "needs exactly one law")),
-            },
+        let Some((name, own)) = self.flow.law.single() else {
+            return Err(self.value("law", "needs exactly one law"));
         };
         let info = law_named(&place, name)?;
         if let Some(own) = own {
@@ -146,7 +158,7 @@ impl FlowReader<'_> {
             read_table(self.profile, &place.key(name), info.params, &[own])?;
         }
         let layers: Vec<_> = [defaults.get(name), own].into_iter().flatten().collect();
-        read_params(self.profile, &place, name, &layers)
+        read_params(self.profile, self.encapsulation, &place, name, &layers)
     }
 
     /// Returns the default of `overhead`: the transmission time of one packet at the bottleneck. Without this random
@@ -201,7 +213,7 @@ impl FlowReader<'_> {
     fn size_unit(&self) -> Bytes {
         let in_packets = |size: &Varying<Size>| size.any(|v| matches!(v, Size::Packets(_)));
         match &self.flow.size {
-            Some(size) if in_packets(size) => self.flow.packet,
+            Some(size) if in_packets(size) => self.framing().payload(),
             _ => Bytes::new(1),
         }
     }
@@ -217,7 +229,7 @@ impl FlowReader<'_> {
         }
         let wrong = |problem| self.value("session", problem);
         let count = |what: &str, value: &Varying<Count>| {
-            let dist = value.dist(self.flow.packet).map_err(wrong)?;
+            let dist = value.dist(self.framing().payload()).map_err(wrong)?;
             let largest = if dist.max().is_finite() {
                 dist.max()
             } else {
@@ -232,7 +244,7 @@ impl FlowReader<'_> {
         Ok(Some(SessionSpec {
             pages: count("pages", &session.pages)?,
             objects: count("objects", &session.objects)?,
-            think: session.think.dist(self.flow.packet).map_err(wrong)?,
+            think: session.think.dist(self.framing().payload()).map_err(wrong)?,
         }))
     }
 
@@ -255,10 +267,10 @@ impl FlowReader<'_> {
             }
             &ApplicationChoice::OnOff(OnOff { rate, ref on, ref off }) => {
                 check(rate)?;
-                let [on, off] = [on, off].map(|time| time.dist(self.flow.packet).map_err(wrong));
+                let [on, off] = [on, off].map(|time| time.dist(self.framing().payload()).map_err(wrong));
                 let (on, off) = (on?, off?);
                 let packet = rate
-                    .time_to_send(self.flow.packet)
+                    .time_to_send(self.framing().payload())
                     .map_or(f64::INFINITY, Duration::as_secs_f64);
                 if on.max() * MOST_PERIODS < packet {
                     return Err(wrong(format!(
@@ -271,8 +283,8 @@ impl FlowReader<'_> {
                 }
             }
             ApplicationChoice::Responses(Responses { size, think }) => ApplicationSpec::Responses {
-                size: size.dist(self.flow.packet).map_err(wrong)?,
-                think: think.dist(self.flow.packet).map_err(wrong)?,
+                size: size.dist(self.framing().payload()).map_err(wrong)?,
+                think: think.dist(self.framing().payload()).map_err(wrong)?,
             },
         }))
     }
@@ -294,8 +306,8 @@ impl FlowReader<'_> {
         let objects = session.map_or(1.0, |s| s.pages.mean_rounded_up(1.0) * s.objects.mean_rounded_up(1.0));
         let links = route.forward.iter().map(|&l| &self.links[l as usize]);
         let rates = links.map(|link| link.service_rate(link.capacity).bps());
-        Ok(load * rates.fold(f64::INFINITY, f64::min)
-            / (8.0 * size.mean_rounded_up(self.size_unit().get() as f64) * objects))
+        let mean = size.mean_on_the_wire(self.size_unit(), &self.framing());
+        Ok(load * rates.fold(f64::INFINITY, f64::min) / (8.0 * mean * objects))
     }
 
     fn arrivals(&self, route: &RouteSpec, size: Option<&Dist>, session: Option<&SessionSpec>) -> Fallible<Arrivals> {
@@ -336,7 +348,7 @@ impl FlowReader<'_> {
         };
         let interval = |value: &Varying<Duration>| {
             value
-                .dist(self.flow.packet)
+                .dist(self.framing().payload())
                 .map_err(|problem| self.value("arrivals", problem))
         };
         let poisson = |rate: f64| {
@@ -361,8 +373,8 @@ impl FlowReader<'_> {
         };
         let dist = |problem| self.value("ack_delay", problem);
         Ok(Some(AckDelaySpec {
-            every: delay.every.dist(self.flow.packet).map_err(dist)?,
-            hold: delay.hold.dist(self.flow.packet).map_err(dist)?,
+            every: delay.every.dist(self.framing().payload()).map_err(dist)?,
+            hold: delay.hold.dist(self.framing().payload()).map_err(dist)?,
             spacing: delay.spacing,
         }))
     }

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::changes::Changes;
 use crate::choice::{BufferChoice, LawChoice, LawTables, QueueChoice};
+use crate::encapsulation::Encapsulation;
 use crate::error::{Place, Problem, ScenarioError, meant_key, nickname};
 use crate::loss::LossChoice;
 use crate::profile::Profile;
@@ -42,6 +43,11 @@ pub struct Scenario {
     /// Set of default values for hosts: those of Linux, or those of the papers.
     #[serde(default, skip_serializing_if = "Profile::is_linux")]
     pub profile: Profile,
+    /// Headers of packets; "none" by default. Sizes of packets include headers. Sizes of transfers, completion times
+    /// and goodputs count only payload. An ACK has at least the size of its headers, and `min_packet` of a law is at
+    /// least the size of the headers plus one byte.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub encapsulation: Option<Encapsulation>,
     /// Upper bound of the random processing time per packet at its sender. The default is the transmission time of one
     /// packet on the slowest link of its path. Clocks of hosts and links also have errors of up to 100 parts per
     /// million. A value of "0 s" disables both, as does the profile "paper".

@@ -3,6 +3,7 @@
 use levelflow_laws::Protocol;
 use levelflow_laws::aqm::AnyQueueParams;
 use levelflow_units::{Bytes, Duration, Rate};
+use levelflow_wire::framing::Framing;
 
 use crate::network::{LinkSpec, RouteSpec};
 use crate::schedule::RoundTrip;
@@ -78,18 +79,19 @@ impl IdealPath {
         self.links.len() as u32
     }
 
-    /// Returns the ideal completion time of a transfer, s. `size` is the transfer in bytes and `packet` the packet
-    /// size. The time starts with the first packet sent and ends when all data has been received. With a handshake, the
-    /// first packet is the opening packet.
+    /// Returns the ideal completion time of a transfer, s. `size` is its payload in bytes. The time starts with the
+    /// first packet sent and ends when all data has been received. With a handshake, the first packet is the opening
+    /// packet.
     ///
     /// Links are store-and-forward and keep the order of packets. All packets except the last are full. The last full
     /// packet leaves a link after one transmission on this link and on each previous link. In addition, it waits for
     /// one spacing of the slowest of these links for each earlier packet. The last packet follows.
     #[must_use]
-    pub fn time(&self, size: u64, packet: Bytes, hosts: &RoundTrip) -> f64 {
-        let packet = packet.get().max(1);
-        let full = size.saturating_sub(1) / packet;
-        let (each, last) = (packet as f64, (size - full * packet) as f64);
+    pub fn time(&self, size: u64, framing: &Framing, hosts: &RoundTrip) -> f64 {
+        let payload = framing.payload().get();
+        let full = size.saturating_sub(1) / payload;
+        let last = framing.headers.get() + size - full * payload;
+        let (each, last) = (framing.packet.get().max(1) as f64, last as f64);
         let (mut crossed, mut slowest, mut left) = (0.0_f64, 0.0_f64, 0.0_f64);
         for link in &self.links {
             crossed += each * link.transmission;

@@ -8,9 +8,11 @@ use levelflow_laws::params::{ParamError, ParamSpec, Raw, Shown};
 use levelflow_laws::{
     Any, AnyParams, AnyRouterParams, LAWS, LawInfo, SIGNALLINGS, SignallingInfo, on_the_wire, params, router_params,
 };
+use levelflow_units::Bytes;
 use serde_json::Value;
 
 use crate::choice::{LawChoice, LawTables};
+use crate::encapsulation::Encapsulation;
 use crate::error::{Fallible, Place, Problem, ScenarioError};
 use crate::format::Scenario;
 use crate::network::Network;
@@ -100,7 +102,7 @@ pub fn check_table(profile: Profile, name: &str, table: &BTreeMap<String, Value>
     if on_the_wire().any(|own| own.name == name) {
         read_router_params(profile, &"law".into(), name, &[table])?;
     }
-    read_params(profile, &"law".into(), name, &[table]).map(drop)
+    read_params(profile, Encapsulation::None, &"law".into(), name, &[table]).map(drop)
 }
 
 /// Returns the parameters of a law from a table. Missing parameters have the defaults of Linux.
@@ -108,7 +110,7 @@ pub fn check_table(profile: Profile, name: &str, table: &BTreeMap<String, Value>
 /// # Errors
 /// Returns an error if the law or a parameter is unknown, or if a value is not allowed.
 pub fn law_params(law: &str, table: &BTreeMap<String, Value>) -> Fallible<AnyParams> {
-    read_params(Profile::default(), &"law".into(), law, &[table])
+    read_params(Profile::default(), Encapsulation::None, &"law".into(), law, &[table])
 }
 
 /// Returns the parameters of a law as values in base units, in the order of the law's parameter table. Missing
@@ -197,14 +199,29 @@ fn read_values(
     Ok(own.iter().map(value).collect())
 }
 
+/// Parameter of some laws: the smallest size of data packets.
+const MIN_PACKET: &str = "min_packet";
+
+/// Raises the smallest size of data packets to that of headers and one byte of payload.
+fn make_room(headers: Bytes, rows: &[ParamSpec], values: &mut [f64]) {
+    for (row, value) in rows.iter().zip(values) {
+        if row.name == MIN_PACKET {
+            *value = value.max(headers.get() as f64 + 1.0);
+        }
+    }
+}
+
+/// Returns the parameters of the senders of a law.
 pub fn read_params(
     profile: Profile,
+    encapsulation: Encapsulation,
     place: &Place,
     law: &str,
     layers: &[&BTreeMap<String, Value>],
 ) -> Fallible<AnyParams> {
     let info = law_named(place, law)?;
-    let values = read_values(profile, place, law, info.params, layers)?;
+    let mut values = read_values(profile, place, law, info.params, layers)?;
+    make_room(encapsulation.headers(info), info.params, &mut values);
     params(law, &values).map_err(|e| refused(place, law, e))
 }
 
@@ -235,21 +252,22 @@ pub struct InForce {
 impl InForce {
     /// Collects the parameters of a resolved scenario.
     pub fn new(scenario: &Scenario, network: &Network<Any>) -> Self {
-        let text = |name: &str, choice: Option<&LawChoice>| {
+        let text = |name: &str, choice: Option<&LawChoice>, headers: Bytes| {
             let own = match choice {
                 Some(LawChoice::Tables(tables)) => tables.get(name),
                 _ => None,
             };
             let layers: Vec<_> = [scenario.law.get(name), own].into_iter().flatten().collect();
             let rows = rows_of(name);
-            read_table(scenario.profile, &Place::default(), &rows, &layers)
-                .map_or_else(|_| Parameters::new(), |values| shown(&rows, &values))
+            let mut values = read_table(scenario.profile, &Place::default(), &rows, &layers).unwrap_or_default();
+            make_room(headers, &rows, &mut values);
+            shown(&rows, &values)
         };
         let flows = scenario.flow.iter().zip(&network.flows);
-        let flows = flows.map(|(flow, spec)| text(spec.params.law().name, Some(&flow.law)));
+        let flows = flows.map(|(flow, spec)| text(spec.params.law().name, Some(&flow.law), spec.headers));
         let links = scenario.link_choices().zip(&network.links).map(|((.., choice), spec)| {
             let names = spec.routers.iter().map(|p| p.signalling().name);
-            names.map(|name| (name, text(name, choice))).collect()
+            names.map(|name| (name, text(name, choice, Bytes::ZERO))).collect()
         });
         Self {
             flows: flows.collect(),

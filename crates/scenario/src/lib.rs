@@ -15,6 +15,7 @@ mod choice;
 mod context;
 mod describe;
 mod edit;
+mod encapsulation;
 mod error;
 mod flows;
 mod format;
@@ -45,6 +46,7 @@ pub use changes::{Change, Changes, Trace};
 pub use choice::{BufferChoice, LawChoice, LawTables, QueueChoice};
 pub use describe::{describe_buffer_algorithms, describe_laws, describe_queues, schema};
 pub use edit::{Step, assign, locate, value_of};
+pub use encapsulation::Encapsulation;
 pub use error::{Mistake, Place, Problem, ScenarioError, line};
 pub use format::{
     AckDelay, ArrivalProcess, Flow, Link, Memory, NextHop, OnOff, Responses, Reverse, Routing, Scenario, Session,

@@ -5,6 +5,7 @@ use levelflow_laws::buffers::AnyBufferParams;
 use levelflow_laws::{Bottleneck, Protocol, RouterParamsOf};
 use levelflow_path::Propagation;
 use levelflow_units::{Buffer, Bytes, Duration, Rate, Time};
+use levelflow_wire::framing::Framing;
 
 use crate::application::ApplicationSpec;
 use crate::error::Problem;
@@ -195,10 +196,10 @@ pub struct FlowSpec<P: Protocol> {
     pub last_arrival: Option<Time>,
     /// Time for which each flow sends, s.
     pub lifetime: Option<Dist>,
-    /// Data that each flow carries, bytes. `None` if unlimited. Random values are rounded up to multiples of
+    /// Payload that each flow carries, bytes. `None` if unlimited. Random values are rounded up to multiples of
     /// `size_unit`.
     pub size: Option<Dist>,
-    /// Unit to which `size` is rounded up: a packet, or a byte.
+    /// Unit to which `size` is rounded up: the payload of a packet, or a byte.
     pub size_unit: Bytes,
     /// True if lost data is retransmitted.
     pub reliable: bool,
@@ -210,6 +211,8 @@ pub struct FlowSpec<P: Protocol> {
     pub application: Option<ApplicationSpec>,
     /// Maximum size of data packets on the wire.
     pub packet: Bytes,
+    /// Size of the headers of each packet. The rest of a data packet is payload.
+    pub headers: Bytes,
     /// Size of ACKs and of packets that open and close flows.
     pub control: Bytes,
     /// Upper bound of the random processing time per packet at the sending host. Zero for an ideal host.
@@ -218,6 +221,17 @@ pub struct FlowSpec<P: Protocol> {
     pub slow: f64,
     /// Random delay of ACKs at the receiver.
     pub ack_delay: Option<AckDelaySpec>,
+}
+
+impl<P: Protocol> FlowSpec<P> {
+    /// Returns the packet sizes of the flows.
+    #[must_use]
+    pub fn framing(&self) -> Framing {
+        Framing {
+            packet: self.packet,
+            headers: self.headers,
+        }
+    }
 }
 
 /// Session of a user who reads pages. The objects of a page start at once, each as one flow. After all objects have

@@ -109,9 +109,12 @@ impl Demand {
 
 /// Returns the load of one flow or of one session. Returns `None` if the flow is elastic.
 fn demand(flow: &FlowSpec<Any>) -> Option<Demand> {
+    let per_payload = flow.packet.get() as f64 / flow.framing().payload().get() as f64;
     let application = match &flow.application {
         None => None,
-        Some(ApplicationSpec::OnOff { rate, periods }) => Some(rate.bps() * periods.as_deref().map_or(1.0, on_share)),
+        Some(ApplicationSpec::OnOff { rate, periods }) => {
+            Some(per_payload * rate.bps() * periods.as_deref().map_or(1.0, on_share))
+        }
         Some(ApplicationSpec::Responses { .. }) => return None,
     };
     let constant = (flow.params.law().signal == Signal::Nothing)
@@ -119,11 +122,11 @@ fn demand(flow: &FlowSpec<Any>) -> Option<Demand> {
     let objects = flow.session.as_ref().map_or(1.0, |session| {
         session.pages.mean_rounded_up(1.0) * session.objects.mean_rounded_up(1.0)
     });
-    let unit = flow.size_unit.get() as f64;
+    let framing = flow.framing();
     let bits = flow
         .size
         .as_ref()
-        .map(|size| 8.0 * size.mean_rounded_up(unit) * objects);
+        .map(|size| 8.0 * size.mean_on_the_wire(flow.size_unit, &framing) * objects);
     let bps = application.into_iter().chain(constant).reduce(f64::min);
     (bits.is_some() || bps.is_some()).then_some(Demand { bits, bps })
 }

@@ -71,6 +71,7 @@ fn flow<L: ListedLaw>(any: FlowSpec<Any>) -> FlowSpec<L> {
         session: any.session,
         application: any.application,
         packet: any.packet,
+        headers: any.headers,
         control: any.control,
         overhead: any.overhead,
         slow: any.slow,

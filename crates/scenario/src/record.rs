@@ -131,6 +131,8 @@ pub struct FlowRecord {
     pub application: bool,
     /// Maximum size of data packets, bytes.
     pub packet_bytes: u64,
+    /// Size of the headers of each packet, bytes. The rest of a data packet is payload.
+    pub header_bytes: u64,
     /// Size of ACKs and of packets that open and close flows, bytes.
     pub ack_bytes: u64,
     /// Paths that flows of the entry take at some time; absent if there is only one.

@@ -1,6 +1,8 @@
 //! Distributions of random values, and arrival processes of flows.
 
 use levelflow_random::Stream;
+use levelflow_units::Bytes;
+use levelflow_wire::framing::Framing;
 
 /// Random variable; values are in base units (seconds, bytes, counts).
 #[derive(Debug, Clone, PartialEq)]
@@ -109,6 +111,14 @@ impl Dist {
                 first + rest.sum::<f64>()
             }
         }
+    }
+
+    /// Returns the mean size on the wire of a transfer, bytes. The distribution is that of its payload, which is
+    /// rounded up to multiples of `unit`.
+    pub(crate) fn mean_on_the_wire(&self, unit: Bytes, framing: &Framing) -> f64 {
+        let rounded_up = |to: Bytes| self.mean_rounded_up(to.get() as f64);
+        let packets = rounded_up(framing.payload()) / framing.payload().get() as f64;
+        rounded_up(unit) + packets * framing.headers.get() as f64
     }
 
     /// Returns the smallest possible value.

@@ -110,8 +110,8 @@ pub struct EntryCounters {
     pub sent_bytes: u64,
     /// Bytes received, on the wire.
     pub delivered_bytes: u64,
-    /// Bytes of `delivered_bytes` in control packets and duplicate data.
-    pub repeated_bytes: u64,
+    /// Bytes of `delivered_bytes` in headers, control packets and duplicate data.
+    pub overhead_bytes: u64,
     /// Packets of senders: data packets, and packets that open or close flows.
     pub data: PacketCounts,
     /// ACKs of receivers.
@@ -138,7 +138,7 @@ impl EntryCounters {
 pub struct EntryWindow {
     pub sent_bytes: u64,
     pub delivered_bytes: u64,
-    pub repeated_bytes: u64,
+    pub overhead_bytes: u64,
     pub lost: u32,
     pub rtt_sum: f64,
     pub rtt_count: u32,
@@ -149,7 +149,7 @@ impl EntryWindow {
     pub(crate) fn absorb(&mut self, other: Self) {
         self.sent_bytes += other.sent_bytes;
         self.delivered_bytes += other.delivered_bytes;
-        self.repeated_bytes += other.repeated_bytes;
+        self.overhead_bytes += other.overhead_bytes;
         self.lost += other.lost;
         self.rtt_sum += other.rtt_sum;
         self.rtt_count += other.rtt_count;
@@ -165,7 +165,7 @@ impl EntryCounters {
             acks: std::mem::take(&mut self.acks),
             sent_bytes: std::mem::take(&mut self.sent_bytes),
             delivered_bytes: std::mem::take(&mut self.delivered_bytes),
-            repeated_bytes: std::mem::take(&mut self.repeated_bytes),
+            overhead_bytes: std::mem::take(&mut self.overhead_bytes),
             finished: std::mem::take(&mut self.finished),
             aborted: std::mem::take(&mut self.aborted),
             ..Self::default()
@@ -178,7 +178,7 @@ impl EntryCounters {
         self.acks += other.acks;
         self.sent_bytes += other.sent_bytes;
         self.delivered_bytes += other.delivered_bytes;
-        self.repeated_bytes += other.repeated_bytes;
+        self.overhead_bytes += other.overhead_bytes;
         self.finished += other.finished;
         self.aborted += other.aborted;
     }
@@ -190,7 +190,7 @@ impl EntryCounters {
             sent_bytes: self.sent_bytes,
             delivered_packets: self.data.delivered,
             delivered_bytes: self.delivered_bytes,
-            goodput_bytes: Some(self.delivered_bytes - self.repeated_bytes),
+            goodput_bytes: Some(self.delivered_bytes - self.overhead_bytes),
             dropped_packets: self.data.dropped,
             lost_packets: self.data.lost,
             in_flight,

@@ -19,6 +19,7 @@ pub const LIMITS: Limits = Limits {
     max_rate: None,
     catch_up: Limits::VIRTUAL_TIME,
     control: 0,
+    headers: 0,
     least: 0,
 };
 
@@ -39,6 +40,8 @@ impl<P: Protocol> SharedRules<P> {
             params: spec.params.clone(),
             limits: Limits {
                 control: spec.control.get() as u16,
+                headers: spec.headers.get() as u16,
+                least: spec.headers.get() as u16 + 1,
                 ..LIMITS
             },
             flags: Label::flags(&transport),
@@ -58,9 +61,9 @@ impl<P: Protocol> SharedRules<P> {
 }
 
 impl<P: Protocol> PartialEq for SharedRules<P> {
-    /// Compares only parameters and ACK size. All other fields are derived from them.
+    /// Compares only parameters and sizes. All other fields are derived from the parameters.
     fn eq(&self, other: &Self) -> bool {
-        self.params == other.params && self.limits.control == other.limits.control
+        self.params == other.params && self.limits == other.limits
     }
 }
 
@@ -96,11 +99,11 @@ pub struct FlowEntry<P: Protocol> {
 }
 
 impl<P: Protocol> FlowEntry<P> {
-    /// Counts delivered bytes that contain no new data.
+    /// Counts delivered bytes that contain no new data: headers, control packets and duplicate data.
     #[inline]
-    pub fn count_repeated(&mut self, bytes: u64) {
-        self.counters.repeated_bytes += bytes;
-        self.window.repeated_bytes += bytes;
+    pub fn count_overhead(&mut self, bytes: u64) {
+        self.counters.overhead_bytes += bytes;
+        self.window.overhead_bytes += bytes;
     }
 
     /// Returns true if the flows of the entry have a size.
@@ -127,7 +130,7 @@ impl<P: Protocol> FlowEntry<P> {
     pub fn ideal_time(&self, member: u32, size: u64, hosts: &RoundTrip) -> f64 {
         let plans = 0..self.spec.routes.plans.len();
         let paths = plans.map(|plan| &self.ideal[self.path(plan, member)]);
-        let times = paths.map(|path| path.time(size, self.spec.packet, hosts));
+        let times = paths.map(|path| path.time(size, &self.spec.framing(), hosts));
         times.fold(f64::INFINITY, f64::min)
     }
 

@@ -9,6 +9,7 @@ mod changing;
 mod common;
 mod cost;
 mod draws;
+mod encapsulation;
 mod limit;
 mod links;
 mod measures;

@@ -10,6 +10,7 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use crate::common::{Run, assert_close, column, network_of, run, series, trace, try_start};
+use crate::encapsulation::ENCAPSULATIONS;
 
 const DATA: u64 = 1000;
 const SECONDS: f64 = 2.0;
@@ -39,7 +40,7 @@ fn queue(name: &str, mbps: f64) -> Value {
 
 /// Returns a scenario with two queues in series: any discipline, then drop-tail. The reverse path is slow. Flows have
 /// several laws, and some flows are transfers.
-fn scenario(discipline: usize, mbps: f64, seed: u64) -> Value {
+fn scenario(discipline: usize, mbps: f64, seed: u64, encapsulation: &str) -> Value {
     let (name, room) = QUEUES[discipline];
     let link = |from: &str, to: &str, mbps: f64| {
         json!({ "from": from, "to": to, "capacity": format!("{mbps} Mb/s"), "delay": "5 ms", "duplex": true,
@@ -51,7 +52,7 @@ fn scenario(discipline: usize, mbps: f64, seed: u64) -> Value {
     let marks = matches!(name, "red" | "codel" | "fq_codel" | "cake" | "dualpi2");
     let scalable = if marks { json!("prague") } else { json!("cubic") };
     json!({
-        "name": "measures", "duration": format!("{SECONDS} s"), "sample": format!("{SAMPLE} s"), "seed": seed,
+        "name": "measures", "encapsulation": encapsulation, "duration": format!("{SECONDS} s"), "sample": format!("{SAMPLE} s"), "seed": seed,
         "link": [first, link("B", "C", mbps * 0.8)],
         "flow": [
             { "name": "x", "law": "newreno", "from": "A", "to": "C" },
@@ -64,8 +65,8 @@ fn scenario(discipline: usize, mbps: f64, seed: u64) -> Value {
 }
 
 /// Runs a scenario with this discipline. Also returns the stays of all packets.
-fn traced(discipline: usize, mbps: f64, seed: u64) -> (Network<Any>, Run, Vec<Stay>) {
-    let scenario = scenario(discipline, mbps, seed);
+fn traced(discipline: usize, mbps: f64, seed: u64, encapsulation: &str) -> (Network<Any>, Run, Vec<Stay>) {
+    let scenario = scenario(discipline, mbps, seed, encapsulation);
     let mut sim = try_start(&scenario).unwrap();
     let stays = trace(&mut sim);
     sim.record_end();
@@ -111,7 +112,7 @@ proptest! {
     fn queueing_delays_are_those_of_every_packet(
         discipline in 0..QUEUES.len(), mbps in 2.0..12.0_f64, seed in 1..1000_u64,
     ) {
-        let (network, run, stays) = traced(discipline, mbps, seed);
+        let (network, run, stays) = traced(discipline, mbps, seed, "none");
         for (l, (link, spec)) in run.summary.links.iter().zip(&network.links).enumerate() {
             let pace = pace(spec);
             let own: Vec<&Stay> = stays.iter().filter(|stay| stay.link == l as u32).collect();
@@ -141,7 +142,7 @@ proptest! {
     fn samples_and_backlogs_are_those_of_every_packet(
         discipline in 0..QUEUES.len(), mbps in 2.0..12.0_f64, seed in 1..1000_u64,
     ) {
-        let (network, run, stays) = traced(discipline, mbps, seed);
+        let (network, run, stays) = traced(discipline, mbps, seed, "none");
         for (l, link) in run.summary.links.iter().enumerate() {
             let spec = &network.links[l];
             let pace = pace(spec);
@@ -180,13 +181,13 @@ proptest! {
         }
     }
 
-    /// Recomputes throughput and goodput from deliveries at the last link of a path. Goodput excludes duplicates.
-    /// Counts transfers by outcome.
+    /// Recomputes throughput and goodput from deliveries at the last link of a path. Goodput excludes headers and
+    /// duplicates. Counts transfers by outcome.
     #[test]
     fn rates_and_transfers_are_those_of_every_packet(
-        discipline in 0..QUEUES.len(), mbps in 2.0..12.0_f64, seed in 1..1000_u64,
+        discipline in 0..QUEUES.len(), mbps in 2.0..12.0_f64, seed in 1..1000_u64, headers in 0..ENCAPSULATIONS.len(),
     ) {
-        let (network, run, stays) = traced(discipline, mbps, seed);
+        let (network, run, stays) = traced(discipline, mbps, seed, ENCAPSULATIONS[headers].0);
         for (f, (flow, spec)) in run.summary.flows.iter().zip(&network.flows).enumerate() {
             let path = &spec.routes.first().forward;
             let own: Vec<&Stay> = stays.iter().filter(|s| s.flow == f as u32 && !s.ack).collect();
@@ -209,7 +210,7 @@ proptest! {
             prop_assert!(goodput <= flow.delivered_bytes);
             if spec.size.is_none() {
                 let data = arrived.iter().filter(|s| u64::from(s.size) >= DATA);
-                let new: BTreeMap<u64, u64> = data.map(|s| (s.offset, u64::from(s.size))).collect();
+                let new: BTreeMap<u64, u64> = data.map(|s| (s.offset, u64::from(s.size) - spec.headers.get())).collect();
                 prop_assert_eq!(goodput, new.values().sum::<u64>());
             }
         }

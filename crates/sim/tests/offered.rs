@@ -4,13 +4,20 @@ use levelflow_scenario::Scenario;
 
 use crate::common::run;
 
-/// Compares the arrivals at each link in a long run with the offered load, bit/s.
+/// Compares the arrivals at each link in a long run with the offered load, bit/s. Both include headers.
 fn check(flows: &str, tolerance: f64) {
+    for encapsulation in ["none", "ethernet+ipv4+udp"] {
+        check_with(encapsulation, flows, tolerance);
+    }
+}
+
+fn check_with(encapsulation: &str, flows: &str, tolerance: f64) {
     let text = format!(
         r#"
         name = "offered"
         duration = "300 s"
         routing = "ecmp"
+        encapsulation = "{encapsulation}"
         link = [
             {{ from = "A", to = "B", capacity = "1 Gb/s", delay = "1 ms", duplex = true, queue = {{ cake = {{ rate = "500 Mb/s" }} }} }},
             {{ from = "B", to = "D", capacity = "1 Gb/s", delay = "1 ms", duplex = true }},

@@ -13,6 +13,8 @@ use levelflow_laws::{Any, Protocol};
 use levelflow_path::Propagation;
 use levelflow_scenario::{FlowSpec, LinkSpec, LinkState, Resolved, RoundTrip};
 use levelflow_units::{Buffer, Bytes, Duration, Rate};
+use levelflow_wire::framing::Framing;
+use levelflow_wire::shim::prefix_bytes;
 
 use levelflow_host::Error;
 use levelflow_scenario::settings;
@@ -125,6 +127,20 @@ impl FlowPlan {
     #[must_use]
     pub fn around(&self) -> u64 {
         levelflow_host::udp::overhead(&(self.addresses[0], 0).into()) as u64
+    }
+
+    /// Returns the packet sizes of the flow `spec`. Real packets always have headers. Without encapsulation in the
+    /// scenario, these headers count as payload.
+    #[must_use]
+    pub fn framing(&self, spec: &FlowSpec<Any>) -> Framing {
+        let prefix = prefix_bytes(spec.params.law().signalling) as u64;
+        Framing {
+            headers: match spec.headers {
+                Bytes::ZERO => Bytes::ZERO,
+                _ => Bytes::new(self.around() + prefix),
+            },
+            ..spec.framing()
+        }
     }
 }
 

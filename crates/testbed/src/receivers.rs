@@ -27,6 +27,8 @@ pub struct ReceiverEntry {
     pub number: usize,
     /// Size of the Ethernet, IP and UDP headers, bytes.
     pub around: u64,
+    /// Bytes of a data packet that are not payload.
+    pub headers: u64,
     /// Non-blocking socket bound to the receiver's address.
     pub socket: UdpSocket,
     /// One-way delay from sender to receiver on an idle network, without transmission times.
@@ -46,6 +48,7 @@ struct Work {
 struct Arrivals {
     number: usize,
     around: u64,
+    headers: u64,
     forward: Duration,
     flows: HashMap<u32, Receiver>,
     delivered: Delivered,
@@ -94,6 +97,7 @@ impl Work {
             arrivals: Arrivals {
                 number: entry.number,
                 around: entry.around,
+                headers: entry.headers,
                 forward: entry.forward,
                 flows: HashMap::new(),
                 delivered: none_delivered,
@@ -128,7 +132,10 @@ impl Arrivals {
         let (now, stamp): (Time, u64) = (clock.now(), clock::stamp());
         let (shim, header, _) = Shim::decode(wire).ok()?;
         let size = Bytes::new(self.around + wire.len() as u64);
-        let new = if shim.kind == Kind::Data { size.get() } else { 0 };
+        let new = match shim.kind {
+            Kind::Data => size.get().saturating_sub(self.headers),
+            _ => 0,
+        };
         self.total.packets += 1;
         self.total.delivered.add(size.get(), new);
         self.delivered.add(size.get(), new);

@@ -211,6 +211,7 @@ impl Ready {
             let source = Source {
                 number,
                 spec,
+                framing: flow.framing(spec),
                 path: IdealPath::new(&network.links, route, spec.control, handshake),
                 hosts: RoundTrip {
                     total: flow.rtt,
@@ -227,6 +228,7 @@ impl Ready {
             ready.receivers.push(receivers::ReceiverEntry {
                 number,
                 around: flow.around(),
+                headers: source.framing.headers.get(),
                 socket: receiver,
                 forward: flow.forward,
                 retransmits: spec.reliable || Any::transport(&spec.params).tracks_losses,
@@ -234,7 +236,7 @@ impl Ready {
             ready.senders.push(senders::SenderEntry {
                 number,
                 params: spec.params.clone(),
-                packet: spec.packet,
+                framing: source.framing,
                 around: flow.around(),
                 control: spec.control,
                 reliable: spec.reliable,
@@ -257,8 +259,10 @@ impl Ready {
         starts: VecDeque<Start>,
         lab: &Lab,
     ) -> Result<(), Error> {
-        let &Source { number, spec, .. } = source;
-        let (law, packet) = (spec.params.law().name, spec.packet.get());
+        let &Source {
+            number, spec, framing, ..
+        } = source;
+        let (law, packet, payload) = (spec.params.law().name, framing.packet.get(), framing.payload().get());
         let around = flow.around() + TCP_BEYOND_UDP;
         if starts.len() > MOST_STREAMS {
             let problem = format!("{} flows of the kernel's TCP; allowed: {MOST_STREAMS}", starts.len());
@@ -272,12 +276,14 @@ impl Ready {
             number,
             packet,
             around,
+            payload,
             listener,
         });
         self.streams.push(streams::StreamEntry {
             number,
             packet,
             around,
+            payload,
             to,
             starts,
             back: flow.rtt.saturating_sub(flow.forward),

@@ -4,6 +4,7 @@ use levelflow_laws::Any;
 use levelflow_results::{Outcome, TransferRow};
 use levelflow_scenario::{FlowSpec, IdealPath, RoundTrip, Schedule};
 use levelflow_units::Time;
+use levelflow_wire::framing::Framing;
 
 use levelflow_host::Error;
 
@@ -36,6 +37,8 @@ pub struct Source<'a> {
     pub number: usize,
     /// Specification of the flow entry.
     pub spec: &'a FlowSpec<Any>,
+    /// Packet sizes of the flows.
+    pub framing: Framing,
     /// Path of the flows on an idle network.
     pub path: IdealPath,
     /// Base round-trip time, and the delay that the hosts add to it.
@@ -51,7 +54,7 @@ impl Source<'_> {
             bytes,
             hops: self.path.hops(),
             rtt_s: self.hosts.total.as_secs_f64(),
-            ideal_s: self.path.time(bytes, self.spec.packet, &self.hosts),
+            ideal_s: self.path.time(bytes, &self.framing, &self.hosts),
             fct_s: f64::NAN,
             slowdown: f64::NAN,
             retransmitted: 0,

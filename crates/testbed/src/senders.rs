@@ -9,7 +9,8 @@ use levelflow_results::{Outcome, TransferRow};
 use levelflow_scenario::{Application, ApplicationSpec, RouteSpec};
 use levelflow_transport::{Encoded, Limits};
 use levelflow_units::{Bytes, Duration, Rate, Time};
-use levelflow_wire::shim::{MAX_PREFIX_BYTES, Shim};
+use levelflow_wire::framing::Framing;
+use levelflow_wire::shim::{Shim, prefix_bytes};
 
 use rustix::event::{PollFd, PollFlags};
 
@@ -32,8 +33,8 @@ pub struct SenderEntry {
     pub number: usize,
     /// Law of the flows, with its parameters.
     pub params: AnyParams,
-    /// Size of the largest packet on the wire.
-    pub packet: Bytes,
+    /// Packet sizes of the flows.
+    pub framing: Framing,
     /// Size of the Ethernet, IP and UDP headers, bytes.
     pub around: u64,
     /// Size of packets that open or close a flow.
@@ -108,15 +109,15 @@ pub fn run(entries: Vec<SenderEntry>, mut task: Task) -> Counted<SentTotal> {
 }
 
 impl SenderEntry {
-    /// Returns the limits on rate and packet sizes. The smallest packet has room for the shim and the header of any
-    /// law.
+    /// Returns the limits on rate and packet sizes. The smallest data packet has one byte after its headers.
     fn limits(&self) -> Limits {
-        let least = (self.around + MAX_PREFIX_BYTES as u64) as u16;
+        let headers = self.around as u16 + prefix_bytes(self.params.law().signalling) as u16;
         Limits {
             max_rate: Some(Rate::clamped(Limits::MAX_RATE)),
             catch_up: Limits::OWN_THREAD,
-            control: (self.control.get() as u16).max(least),
-            least,
+            control: (self.control.get() as u16).max(headers),
+            headers: self.framing.headers.get() as u16,
+            least: headers + 1,
         }
     }
 
@@ -253,12 +254,14 @@ impl Live {
     fn new(entry: &SenderEntry, flow: u32, start: Start, member: u64) -> Self {
         let name = format!("{}.{member}", entry.name);
         let seed = Stream::new(entry.seed, "law", &name).bits();
-        let info = FlowInfo::of(entry.packet).with(seed, start.size().map(Bytes::new));
+        let size = start.size().map(|size| entry.framing.wire_size(Bytes::new(size)));
+        let info = FlowInfo::of(entry.framing.packet).with(seed, size);
         let mut sender = Sender::new(entry.params.clone(), info, flow)
             .with_limits(entry.limits())
             .with_transfer(start.size(), Some(start.stop), entry.reliable);
         let application = entry.application.as_ref();
-        let application = application.map(|spec| Application::new(spec, entry.packet, start.at, entry.seed, &name));
+        let application =
+            application.map(|spec| Application::new(spec, entry.framing.payload(), start.at, entry.seed, &name));
         if application.is_some() {
             sender = sender.with_application();
         }

@@ -28,6 +28,8 @@ pub struct StreamEntry {
     pub packet: u64,
     /// Size of a packet's headers: Ethernet, IP, and TCP with its time stamps, bytes.
     pub around: u64,
+    /// Bytes of the largest packet that the scenario counts as payload.
+    pub payload: u64,
     /// Address of the receiver.
     pub to: SocketAddr,
     /// Future starts of flows in order of time, each with the flow's socket.
@@ -100,8 +102,9 @@ impl Work {
                 break;
             };
             let _ = socket.connect(&self.entry.to.into()); // opens in the background; after a failure, no data arrives
-            let payload = |size: u64| size.saturating_mul(self.entry.packet - self.entry.around) / self.entry.packet;
-            let left = start.size().map_or(u64::MAX, |size| payload(size).max(1));
+            let carried = self.entry.packet - self.entry.around;
+            let stream = |size: u64| size.saturating_mul(carried) / self.entry.payload;
+            let left = start.size().map_or(u64::MAX, |size| stream(size).max(1));
             self.live.push(Live {
                 socket,
                 start,
@@ -209,6 +212,8 @@ pub struct Listening {
     pub packet: u64,
     /// Size of a packet's headers: Ethernet, IP, and TCP with its time stamps, bytes.
     pub around: u64,
+    /// Bytes of the largest packet that the scenario counts as payload.
+    pub payload: u64,
     /// Non-blocking listening socket.
     pub listener: TcpListener,
 }
@@ -292,13 +297,14 @@ impl Sink {
         self.total += got;
     }
 
-    /// Converts payload bytes to wire bytes, for full packets with headers. All bytes are new, because TCP delivers
-    /// each byte once.
-    fn on_the_wire(&self, payload: u64) -> Delivered {
-        let bytes = (payload as f64 * self.entry.packet as f64 / (self.entry.packet - self.entry.around) as f64) as u64;
+    /// Converts bytes of the stream to bytes on the wire and to payload, for full packets with headers. All bytes are
+    /// new, because TCP delivers each byte once.
+    fn on_the_wire(&self, stream: u64) -> Delivered {
+        let packets = stream as f64 / (self.entry.packet - self.entry.around) as f64;
+        let of_packets = |size: u64| (packets * size as f64) as u64;
         Delivered {
-            bytes,
-            new: Some(bytes),
+            bytes: of_packets(self.entry.packet),
+            new: Some(of_packets(self.entry.payload)),
         }
     }
 }

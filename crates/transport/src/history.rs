@@ -3,9 +3,6 @@
 
 use levelflow_laws::bytes::before;
 
-/// Length of the history that follows the header of an ACK on the wire, bytes.
-pub const HISTORY_BYTES: usize = 16;
-
 /// Bitmap of the latest 128 packets of a flow at its receiver.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct History {

@@ -37,7 +37,7 @@ mod tests;
 mod validate;
 mod wire;
 
-pub use history::{HISTORY_BYTES, History, Order};
+pub use history::{History, Order};
 pub use pacer::{Limits, Pacer};
 pub use receiver::{LONGEST_ACK, Received, Receiver};
 pub use recovery::Totals;

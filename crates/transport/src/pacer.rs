@@ -21,7 +21,9 @@ pub struct Limits {
     pub catch_up: Duration,
     /// Size on the wire of packets that open and close a flow.
     pub control: u16,
-    /// Size of the smallest data packet on the wire.
+    /// Size of the headers of a data packet. The rest of the packet is payload.
+    pub headers: u16,
+    /// Size of the smallest data packet on the wire. It exceeds the size of the headers.
     pub least: u16,
 }
 

@@ -2,10 +2,10 @@
 
 use levelflow_laws::{AnyHeader, AnyReceiver, AnySignalling, Arrived, Kind, SIGNALLINGS, Signalling, SignallingInfo};
 use levelflow_units::{Bytes, Time};
-use levelflow_wire::shim::{MAX_PREFIX_BYTES, SHIM_BYTES, Shim};
+use levelflow_wire::shim::{HISTORY_BYTES, MAX_PREFIX_BYTES, SHIM_BYTES, Shim};
 
 use crate::Rejected;
-use crate::history::{HISTORY_BYTES, History, Order};
+use crate::history::{History, Order};
 
 /// Largest size of an ACK, bytes.
 pub const LONGEST_ACK: usize = MAX_PREFIX_BYTES + HISTORY_BYTES;

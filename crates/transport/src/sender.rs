@@ -398,14 +398,15 @@ where
             return Some(self.control(rules, now, Kind::Syn, tag));
         }
         let chunk = self.next_chunk(rules, now)?;
-        Some(self.send(rules, now, Kind::Data, chunk, chunk.length, tag))
+        let size = (chunk.length + rules.limits.headers).max(rules.limits.least);
+        Some(self.send(rules, now, Kind::Data, chunk, size, tag))
     }
 
     /// Returns a data packet of a size chosen by the host.
     pub fn transmit_sized(&mut self, rules: &Rules<'_, P>, now: Time, size: u16, tag: T) -> Transmit<HeaderOf<P>> {
         let chunk = Chunk {
             offset: self.position,
-            length: size,
+            length: size - rules.limits.headers,
         };
         self.send(rules, now, Kind::Data, chunk, size, tag)
     }
@@ -435,12 +436,14 @@ where
         if left == 0 {
             return None;
         }
-        let packet = self.law.packet_size(rules.params).get();
+        let Limits { headers, least, .. } = *rules.limits;
+        let packet = self.law.packet_size(rules.params).get().max(u64::from(least));
+        let length = (packet - u64::from(headers)).min(left);
         let chunk = Chunk {
             offset: self.position,
-            length: (packet.min(left) as u16).max(rules.limits.least),
+            length: length as u16,
         };
-        self.position += u64::from(chunk.length).min(left);
+        self.position += length;
         Some(chunk)
     }
 

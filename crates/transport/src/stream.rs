@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 pub struct Chunk {
     /// First byte.
     pub offset: u64,
-    /// Length, bytes. This is also the size of the packet that carries the chunk.
+    /// Length, bytes. This is the payload of the packet that carries the chunk.
     pub length: u16,
 }
 

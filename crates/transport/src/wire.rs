@@ -5,9 +5,8 @@ use levelflow_laws::{
 };
 use levelflow_units::{Bytes, Duration, Rate, Time};
 use levelflow_wire::journal::{Log, LoggedSender, Sink};
-use levelflow_wire::shim::{SHIM_BYTES, Shim};
+use levelflow_wire::shim::{HISTORY_BYTES, SHIM_BYTES, Shim, prefix_bytes};
 
-use crate::history::HISTORY_BYTES;
 use crate::pacer::Limits;
 use crate::recovery::Totals;
 use crate::scoreboard::MAX_PACKETS;
@@ -70,14 +69,15 @@ impl<S: Sink> WireSender<S> {
     pub fn new(params: AnyParams, info: FlowInfo, flow: u32) -> Self {
         let transport = Any::transport(&params);
         let law = LoggedSender::new(&params, &info);
-        let least = (SHIM_BYTES + params.law().signalling.header_bytes()) as u16;
+        let prefix = prefix_bytes(params.law().signalling) as u16;
         Self {
             sender: Sender::new(law, &transport, Time::ZERO).with_recovery(&transport, true, MAX_PACKETS),
             limits: Limits {
                 max_rate: Some(Rate::clamped(Limits::MAX_RATE)),
                 catch_up: Limits::OWN_THREAD,
-                control: least,
-                least,
+                control: prefix,
+                headers: 0,
+                least: prefix,
             },
             info,
             params,

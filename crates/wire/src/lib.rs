@@ -6,5 +6,6 @@
 #[cfg(test)]
 extern crate std;
 
+pub mod framing;
 pub mod journal;
 pub mod shim;

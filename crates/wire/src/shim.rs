@@ -7,9 +7,8 @@
 //! A datagram may contain an ACK in addition to another packet. The shim of the other packet then comes first and has
 //! the `more` flag. The shim of the ACK follows.
 
-use levelflow_laws::Kind;
-use levelflow_laws::SIGNALLINGS;
 use levelflow_laws::bytes::{DecodeError, exactly};
+use levelflow_laws::{Kind, SIGNALLINGS, SignallingInfo};
 
 /// Length of the shim, bytes.
 pub const SHIM_BYTES: usize = 24;
@@ -24,6 +23,8 @@ pub const MAX_PREFIX_BYTES: usize = {
     }
     SHIM_BYTES + longest
 };
+/// Length of the history that follows the header of an ACK, bytes.
+pub const HISTORY_BYTES: usize = 16;
 /// Format version.
 pub const VERSION: u8 = 1;
 /// Magic number: "LVF" and the format version.
@@ -32,6 +33,12 @@ pub const MAGIC: [u8; 4] = [b'L', b'V', b'F', VERSION];
 const MARKED: u8 = 1 << 0;
 const UNACKNOWLEDGED: u8 = 1 << 1;
 const MORE: u8 = 1 << 7;
+
+/// Returns the length of the shim plus the header of this signalling, bytes.
+#[must_use]
+pub fn prefix_bytes(signalling: &SignallingInfo) -> usize {
+    SHIM_BYTES + signalling.header_bytes()
+}
 
 /// Shim: the first 24 bytes of a Levelflow datagram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -52,7 +52,8 @@ MEASURES = (
     ),
     Measure(
         "throughput", "bit/s",
-        "bytes that arrive in the direction of data, divided by the time; includes repeated bytes, but no ACKs",
+        "bytes that arrive in the direction of data, divided by the time; "
+        "includes headers and repeated bytes, but no ACKs",
         "of a flow at its receiver, of a link when it has sent the packet; per sample, and over the steady window",
         (
             "flows.throughput_bps", "members.throughput_bps", "links.throughput_bps", "summary.flows.throughput_bps",
@@ -63,7 +64,7 @@ MEASURES = (
     ),
     Measure(
         "goodput", "bit/s",
-        "throughput without data that the receiver already had",
+        "payload that arrives, without data that the receiver already had, divided by the time",
         "at the receiver; per sample, and over the steady window",
         ("flows.goodput_bps", "summary.flows.goodput_bps", "summary.flows.goodput_bytes", "study.goodput_bps"),
         CAPTURED,
@@ -177,7 +178,7 @@ MEASURES = (
     Measure(
         "Jain's index", "",
         "(sum x)^2 / (n sum x^2) of throughputs, and of throughputs divided by fair rates",
-        "throughput of each listed flow over the steady window",
+        "throughput of each listed flow over the steady window; it includes headers, as do the fair rates",
         ("summary.jain", "summary.jain_of_shares", "study.jain", "study.jain_of_shares"),
         "tests/measure/test_measures.py::test_fairness_is_that_of_throughputs",
     ),
@@ -281,7 +282,7 @@ MEASURES = (
     ),
     Measure(
         "completion time", "s",
-        "time of a finished transfer from its first packet sent to its last byte received; "
+        "time of a finished transfer from its first packet sent to its last byte of payload received; "
         "quantiles are of nearest rank",
         "at sender and receiver",
         ("transfers.fct_s", "study.fct_*_s"),

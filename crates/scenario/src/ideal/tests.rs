@@ -25,6 +25,14 @@ fn line(links: &[(f64, u64)], shaped: Option<f64>) -> Network<Any> {
     Scenario::from_value(&value).unwrap().resolve().unwrap().network
 }
 
+/// Returns packets of 1000 B with headers of this size.
+fn framing(headers: u64) -> Framing {
+    Framing {
+        packet: Bytes::new(1000),
+        headers: Bytes::new(headers),
+    }
+}
+
 const AT_ONCE: RoundTrip = RoundTrip {
     total: Duration::ZERO,
     forward: Duration::ZERO,
@@ -51,14 +59,16 @@ proptest! {
     #[test]
     fn the_ideal_time_is_that_of_each_packet_at_each_link(
         links in prop::collection::vec((1.0..100.0_f64, 0..1000_u64), 1..5), size in 1..30_000_u64, shaped: bool,
+        headers in prop::sample::select(vec![0, 66, 97, 999]),
     ) {
         let network = line(&links, shaped.then_some(0.3));
         let path = IdealPath::new(&network.links, network.flows[0].routes.first(), Bytes::new(40), false);
-        let mut sizes = vec![1000.0; ((size - 1) / 1000) as usize];
-        sizes.push((size - 1000 * sizes.len() as u64) as f64);
+        let payload = 1000 - headers;
+        let mut sizes = vec![1000.0; ((size - 1) / payload) as usize];
+        sizes.push((headers + size - payload * sizes.len() as u64) as f64);
         let propagation: f64 = links.iter().map(|&(_, us)| us as f64 * 1e-6).sum();
         let expected = propagation + crossed(&path.links, &sizes);
-        let found = path.time(size, Bytes::new(1000), &AT_ONCE);
+        let found = path.time(size, &framing(headers), &AT_ONCE);
         prop_assert!((found / expected - 1.0).abs() < 1e-9, "{found} for {expected}");
     }
 }
@@ -68,9 +78,8 @@ fn a_handshake_takes_a_round_trip_and_the_time_to_send_its_packets() {
     let network = line(&[(8.0, 1000)], None);
     let route = network.flows[0].routes.first();
     let hosts = RoundTrip::new(Some(Duration::from_ms(10)), [Duration::from_ms(1); 2]);
-    let time = |handshake| {
-        IdealPath::new(&network.links, route, Bytes::new(40), handshake).time(1000, Bytes::new(1000), &hosts)
-    };
+    let time =
+        |handshake| IdealPath::new(&network.links, route, Bytes::new(40), handshake).time(1000, &framing(0), &hosts);
     // Transfer: half a round-trip time, and 1 ms for 1000 B at 8 Mb/s. Handshake: 10 ms, and twice 40 us.
     assert!((time(false) - 0.006).abs() < 1e-12, "{}", time(false));
     assert!((time(true) - 0.016_08).abs() < 1e-12, "{}", time(true));

@@ -294,3 +294,43 @@ fn a_profile_is_a_set_of_defaults() {
         );
     }
 }
+
+/// A flow of JetMax has 28 B of its header after 24 B of shim. The smallest data packet has one byte more than its
+/// headers, and an ACK has 16 B more. Larger values of the scenario remain.
+#[test]
+fn packets_have_room_for_their_headers() {
+    let flow = |changes: &[(&str, Value)]| {
+        let scenario = Scenario::from_value(&changed(changes)).unwrap();
+        json!(scenario.resolve().unwrap().describe(&scenario))["flows"][0].clone()
+    };
+    for (name, headers) in [
+        ("ethernet+ipv4+udp", 42 + 24 + 28),
+        ("ipv6", 62 + 24 + 28),
+        ("quic", 42 + 24 + 28 + 33),
+    ] {
+        let encapsulation = ("/encapsulation", json!(name));
+        let small = flow(std::slice::from_ref(&encapsulation));
+        let sizes = [
+            &small["header_bytes"],
+            &small["ack_bytes"],
+            &small["params"]["min_packet"],
+        ];
+        let smallest = json!(format!("{} B", headers + 1));
+        assert_eq!(sizes, [&json!(headers), &json!(headers + 16), &smallest]);
+        let large = flow(&[
+            encapsulation,
+            ("/flow/0/law", json!({ "jetmax": { "min_packet": "300 B" } })),
+            ("/flow/0/ack", json!("200 B")),
+        ]);
+        let sizes = [
+            &large["ack_bytes"],
+            &large["params"]["min_packet"],
+            &large["packet_bytes"],
+        ];
+        assert_eq!(sizes, [&json!(200), &json!("300 B"), &json!(1000)]);
+    }
+    let bare = flow(&[("/encapsulation", json!("none"))]);
+    assert_eq!(bare, flow(&[]));
+    assert_eq!([&bare["header_bytes"], &bare["ack_bytes"]], [0, 40]);
+    assert_eq!(bare["params"]["min_packet"], "48 B");
+}

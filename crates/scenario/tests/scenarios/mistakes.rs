@@ -112,6 +112,24 @@ fn quantities_need_their_unit_and_a_sane_value() {
         &[("/link/0/buffer", json!("large"))],
         &["link 1 (A->B), buffer", "64 kB", "packets", "BDP", "unlimited"],
     );
+    // 42 B of Ethernet, IPv4 and UDP, 24 B of shim, 28 B of JetMax, and one byte of payload.
+    refused(
+        &[
+            ("/encapsulation", json!("ethernet+ipv4+udp")),
+            ("/flow/0/packet", json!("94 B")),
+        ],
+        &["flow 1 (x), packet", "95 B to 65535 B"],
+    );
+    refused(
+        &[("/encapsulation", json!("ethernet+ipv5+udp"))],
+        &[
+            "encapsulation",
+            "did you mean \"ethernet+ipv4+udp\"?",
+            "none",
+            "ipv6",
+            "quic",
+        ],
+    );
     refused(
         &[("/flow/0/packet", json!("65536 B"))],
         &["flow 1 (x), packet", "1 B to 65535 B"],

@@ -255,7 +255,8 @@ impl<P: Protocol> Sim<P> {
         } else {
             0
         };
-        let info = entry.info.with(seed, drawn.size.map(Bytes::new));
+        let on_the_wire = |size| spec.framing().wire_size(Bytes::new(size));
+        let info = entry.info.with(seed, drawn.size.map(on_the_wire));
         let mut flow = Flow::new(e, &entry.rules, &info, self.now, recovers);
         if drawn.size.is_some() {
             flow.incoming.get_or_insert_default();
@@ -264,7 +265,7 @@ impl<P: Protocol> Sim<P> {
         flow.sender = flow.sender.with_size(size).with_stop(drawn.stop.unwrap_or(Time::NEVER));
         if let Some(application) = &spec.application {
             let name = format!("{}.{member}", spec.name);
-            let application = Application::new(application, spec.packet, self.now, self.seed, &name);
+            let application = Application::new(application, spec.framing().payload(), self.now, self.seed, &name);
             flow.sender = flow.sender.with_application();
             flow.writes = Some(Box::new(Writes {
                 application,

@@ -21,33 +21,29 @@ impl<P: Protocol> Sim<P> {
         entry.counters.delivered_bytes += u64::from(packet.size);
         entry.window.delivered_bytes += u64::from(packet.size);
         flow.delivered_bytes += u64::from(packet.size);
-        if kind != Kind::Data {
-            entry.count_repeated(u64::from(packet.size));
+        let (mut new, mut complete, mut in_order) = (0, false, true);
+        if kind == Kind::Data {
+            let chunk = Chunk {
+                offset: packet.offset,
+                length: packet.size - entry.rules.limits.headers,
+            };
+            new = u64::from(chunk.length);
+            if let Some(incoming) = &mut flow.incoming {
+                in_order = incoming.assembly.expects(chunk);
+                new = incoming.assembly.on_arrival(chunk);
+                complete = incoming.assembly.in_order() == flow.sender.size();
+            }
         }
+        entry.count_overhead(u64::from(packet.size) - new);
         if kind == Kind::Fin {
             self.packets.remove(id);
             return self.left_network(i);
         }
-        let (mut complete, mut in_order) = (false, true);
         let arrived = Arrived {
             now: self.now,
             kind,
             size: Bytes::new(u64::from(packet.size)),
         };
-        if kind == Kind::Data {
-            let chunk = Chunk {
-                offset: packet.offset,
-                length: packet.size,
-            };
-            if let Some(incoming) = &mut flow.incoming {
-                in_order = incoming.assembly.expects(chunk);
-                let new = incoming.assembly.on_arrival(chunk);
-                if new < u64::from(chunk.length) {
-                    entry.count_repeated(u64::from(chunk.length) - new);
-                }
-                complete = incoming.assembly.in_order() == flow.sender.size();
-            }
-        }
         if !entry.rules.transport.acknowledged {
             if complete && flow.active {
                 self.complete(i);

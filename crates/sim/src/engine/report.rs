@@ -51,7 +51,7 @@ impl<P: Protocol> Sim<P> {
                 flow: i.0,
                 active: entry.active,
                 throughput_bps: bps(window.delivered_bytes),
-                goodput_bps: bps(window.delivered_bytes - window.repeated_bytes),
+                goodput_bps: bps(window.delivered_bytes - window.overhead_bytes),
                 sending_rate_bps: bps(window.sent_bytes),
                 law_rate_bps: rate,
                 window_packets,

@@ -13,6 +13,7 @@ fn source(network: &Network<Any>, number: usize) -> Source<'_> {
     Source {
         number,
         spec,
+        framing: spec.framing(),
         path: IdealPath::new(&network.links, route, spec.control, true),
         hosts: RoundTrip::new(None, route.delays(&network.links)),
     }

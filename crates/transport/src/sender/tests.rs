@@ -15,6 +15,7 @@ const LIMITS: Limits = Limits {
     max_rate: None,
     catch_up: Limits::VIRTUAL_TIME,
     control: 40,
+    headers: 0,
     least: 0,
 };
 
