@@ -20,7 +20,7 @@ def measure(figure):
 
 
 def result(scenario, **_options):
-    table = pl.DataFrame({"t": [0.0, 1.0, 2.0], "link": ["A", "A", "A"], "queue": [1, 5, 2], "rate": [2.0, 4.0, 8.0]})
+    table = pl.DataFrame({"t": [0.0, 1.0, 2.0], "link": ["A", "A", "A"], "queue": [1, 5, 2], "rate": [2.0, 4.0, 80.0]})
     record = {"raw": scenario.raw, "scenario": scenario.raw}
     return Result(table, table, table, summary={"links": [{"drops": 3, "name": "A"}]}, manifest=record)
 
