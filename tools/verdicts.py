@@ -180,7 +180,7 @@ def _chapter(title: str, found: Sequence[Found], record: Record) -> Iterator[str
         for (reason, settled), group in groupby(same, key=lambda one: (one[2].reason, one[2].settled_by)):
             yield ""
             for name, _, check in group:
-                only = " Passes in this run; fails with `--full`." if check.passes_quick and FULL not in record else ""
+                only = " Passes in this run; failed with `--full`." if check.passes_quick and FULL not in record else ""
                 yield from _item(f"`{name}` {_expected(entry, check)}. Measured: {_measured(name, record)}.{only}")
             yield ""
             yield from _wrapped(f"**Reason.** {_sentence(reason)}")
