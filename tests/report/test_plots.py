@@ -55,8 +55,9 @@ def test_a_hundred_flows_are_grey_with_their_median():
     assert named(axes)["their median"].get_ydata()[-1] * unit == pytest.approx(last["throughput_bps"].median())
 
 
-def web(**flow):
-    scenario = Scenario("web", "3 s").link("R1", "R2", "10 Mb/s", "10 ms", buffer="5 packets", duplex=True)
+def web(encapsulation="none", **flow):
+    scenario = Scenario("web", "3 s", encapsulation=encapsulation)
+    scenario.link("R1", "R2", "10 Mb/s", "10 ms", buffer="5 packets", duplex=True)
     return scenario.flow("web", "rcp", "R1", "R2", arrivals={"poisson": "40 /s"}, **flow).run()
 
 
@@ -136,8 +137,9 @@ def test_a_run_without_drops_has_no_picture_of_losses(finished):
     assert [text.get_text() for text in axes.texts] == ["no queue dropped a packet"]
 
 
-def test_completion_times_lie_between_the_least_and_the_longest():
-    result = web(size={"pareto": {"mean": "20 packets", "shape": 1.5}})
+@pytest.mark.parametrize("encapsulation", ["none", "ethernet+ipv4+udp"])
+def test_completion_times_lie_between_the_least_and_the_longest(encapsulation):
+    result = web(encapsulation, size={"pareto": {"mean": "20 packets", "shape": 1.5}})
     (drawn,) = transfers(result)
     took = result.completions["fct_s"]
     assert drawn.times[[0, -1]] == pytest.approx([took.quantile(1 / len(drawn.times), "higher"), took.max()], rel=0.05)

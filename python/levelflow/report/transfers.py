@@ -116,13 +116,18 @@ def _of(name: str, label: str, own: pl.DataFrame, started: int) -> Transfers:
 def _sharing(done: pl.DataFrame, scenario: ScenarioRecord) -> Array:
     """Returns the completion time of each transfer under processor sharing of its narrowest link, s.
 
-    It is NaN if unlimited flows use that link.
+    It is NaN if unlimited flows use that link. A transfer carries its payload and the headers of its packets.
     """
     capacity = {link["name"]: link["service_bps"] for link in scenario["links"]}
     narrowest = {flow["name"]: min(flow["path"], key=capacity.__getitem__) for flow in scenario["flows"]}
     unlimited = {name for flow in scenario["flows"] if always_sends(flow) for name in flow["path"]}
-    over = np.array([narrowest[name] for name in done["flow"].cast(str)])
-    ideal, size, start = (done[column].to_numpy() for column in ("ideal_s", "bytes", "start_s"))
+    flows = {flow["name"]: flow for flow in scenario["flows"]}
+    own_flows = [flows[name] for name in done["flow"].cast(str)]
+    over = np.array([narrowest[flow["name"]] for flow in own_flows])
+    header = np.array([flow["header_bytes"] for flow in own_flows])
+    packet = np.array([flow["packet_bytes"] for flow in own_flows])
+    ideal, payload, start = (done[column].to_numpy() for column in ("ideal_s", "bytes", "start_s"))
+    size = payload + header * np.ceil(payload / (packet - header))
     shared = np.full(done.height, np.nan)
     for link in set(narrowest.values()) - unlimited:
         own = over == link
