@@ -70,9 +70,11 @@ def _types(value: dict[str, Any], kinds: dict[str, Any]) -> Iterator[str]:
             yield NAMES[name]
         else:
             yield from _types(kinds[name], kinds)
-    elif "anyOf" in value:
-        for choice in value["anyOf"]:
+    elif choices := value.get("anyOf", value.get("oneOf")):
+        for choice in choices:
             yield from _types(choice, kinds)
+    elif "const" in value:
+        yield f'Literal["{value["const"]}"]'
     elif "items" in value:
         yield f"list[{' | '.join(dict.fromkeys(_types(value['items'], kinds)))}]"
     elif "type" in value:

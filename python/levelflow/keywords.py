@@ -192,7 +192,7 @@ class ScenarioKeys(TypedDict, total=False):
 
     description: str
     """Description of what the run shows."""
-    encapsulation: Table
+    encapsulation: Literal["none"] | Literal["ethernet+ipv4+udp"] | Literal["ipv6"] | Literal["quic"]
     """Headers of packets; "none" by default. Sizes of packets include headers. Sizes of transfers, completion times
     and goodputs count only payload. An ACK has at least the size of its headers, and `min_packet` of a law is at
     least the size of the headers plus one byte."""
@@ -211,14 +211,14 @@ class ScenarioKeys(TypedDict, total=False):
     """Upper bound of the random processing time per packet at its sender. The default is the transmission time of
     one packet on the slowest link of its path. Clocks of hosts and links also have errors of up to 100 parts per
     million. A value of "0 s" disables both, as does the profile "paper"."""
-    profile: Table
+    profile: Literal["linux"] | Literal["paper"]
     """Set of default values for hosts: those of Linux, or those of the papers."""
     reroute: str
     """Time between the failure or repair of a link and the resulting change of routes. By default, routes never
     change."""
     route: list[Table]
     """Next hops that override routing by weight."""
-    routing: Table
+    routing: Literal["shortest"] | Literal["ecmp"]
     """Choice of paths for flows."""
     sample: str
     """Time between samples in the results."""
