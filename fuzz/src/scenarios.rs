@@ -50,6 +50,7 @@ const RUN: Table = &[
     ("name", &["'x'", "'a b'", "\"a\\nb\"", "''"]),
     ("duration", &["'1 s'", "'1 ps'", "'2400 h'", "'2401 h'", "'213 days'"]),
     ("sample", &["'1 s'", "'1 ps'", "'2400 h'"]),
+    ("event_limit", &["0", "1", "-1", "'1 s'"]),
     ("seed", &["0", "18446744073709551615", "-1"]),
     (
         "law",
@@ -123,6 +124,9 @@ const FLOW: Table = &[
             "{ rcp = { rtt = 'max', initial_rtt = '1 us' } }",
             "{ jetmax = { initial_rate = '1e18 b/s', min_rate = '1e18 b/s' } }",
             "{ emkc = { initial_rate = '1 Tb/s' } }",
+            "'kelly'",
+            "'cubic'",
+            "{ cbr = { rate = '1 Tb/s' } }",
             "{ jetmax = { interval = '1 us' } }",
             "{ jetmax = { tua = 1 } }",
         ],
@@ -270,8 +274,15 @@ pub fn text(bytes: &[u8]) {
     }
 }
 
+/// Limit on the events per simulated second, and simulated time of one in `LONG_RUNS` scenarios.
+const EVENT_LIMIT: u64 = 20_000;
+const LONG_RUN: Duration = Duration::from_secs(2);
+const LONG_RUNS: usize = 64;
+/// Largest number of events of a long run. Each of three seconds has up to the limit, plus the events between checks.
+const MAX_EVENTS: u64 = 3 * (EVENT_LIMIT + 256);
+
 /// Checks a scenario. Either the scenario is rejected with one line per mistake, or it is described and simulated for a
-/// thousand events. Packets must be conserved.
+/// thousand events. Packets must be conserved. Some scenarios are simulated for `LONG_RUN`.
 ///
 /// # Panics
 /// When the property above is violated.
@@ -291,11 +302,19 @@ pub fn structure(value: &Value) {
         return;
     }
     let end = Time::ZERO + Duration::MAX;
-    let mut sim = Sim::new(resolved.network);
+    let mut network = resolved.network;
+    let is_long = value.to_string().len().is_multiple_of(LONG_RUNS);
+    network.event_limit = Some(network.event_limit.map_or(EVENT_LIMIT, |limit| limit.min(EVENT_LIMIT)));
+    let mut sim = Sim::new(network);
     for budget in [1, 10, 989] {
         if sim.advance(end, budget).is_err() {
             return;
         }
+        sim.summary().expect("packets are conserved");
+    }
+    if is_long {
+        let _ = sim.advance(Time::ZERO + LONG_RUN, u64::MAX);
+        assert!(sim.events() <= MAX_EVENTS, "{} events", sim.events());
         sim.summary().expect("packets are conserved");
     }
 }

@@ -11,8 +11,11 @@ class ScenarioError(ValueError):
 def parse(text: str, /) -> str:
     """Converts TOML to the JSON of the scenario as written."""
 
-def line(text: str, error: str, /) -> int | None:
-    """Returns the line number of an error in a scenario file; None if it is unknown."""
+def lines(text: str, errors: list[str], /) -> list[int | None]:
+    """Returns the line numbers of errors in a scenario file; None for an unknown one."""
+
+def check_name(place: str, name: str, /) -> None:
+    """Checks a name that becomes the name of a directory."""
 
 def read_traces(json: str, folder: str, /) -> str:
     """Returns the JSON of a scenario with changes in place of the traces of links; paths are relative to `folder`."""

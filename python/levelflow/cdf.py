@@ -11,6 +11,7 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from levelflow import files
 from levelflow._core import ScenarioError
 from levelflow.words import nearest
 
@@ -24,12 +25,12 @@ UNITS = {"bytes": "B", "packets": "packets"}
 Point = tuple[str, float]
 
 
-def expand(raw: Table, folder: Path) -> Table:
+def expand(raw: Table, folder: Path | None) -> Table:
     """Returns the scenario with the points of the file in place of each `size = { cdf = ... }`.
 
     Args:
         raw: Scenario as written; it is not changed.
-        folder: Directory to which relative paths refer.
+        folder: Directory to which relative paths refer; None to reject paths.
 
     Raises:
         ScenarioError: If a file does not exist or is not a distribution.
@@ -55,19 +56,12 @@ def read(path: Path) -> list[Point]:
     Raises:
         ScenarioError: If the file is unreadable or not a distribution; one line that begins with the path.
     """
-    try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except OSError as error:
-        raise ScenarioError(f"{path}: {(error.strerror or str(error)).lower()}") from None
-    except UnicodeDecodeError as error:
-        raise ScenarioError(f"{path}: byte {error.start + 1} is not UTF-8; needs lines of text") from None
+    lines = files.read(path).splitlines()
     rows = [(number, text) for number, line in enumerate(lines, 1) if (text := line.partition("#")[0].strip())]
     unit = UNITS["bytes"]
     if rows and (head := re.fullmatch(r"(\w+)[,\s]+probability", rows[0][1])):
         if head[1] not in UNITS:
-            raise ScenarioError(
-                f"{path}, line {rows[0][0]}: {head[1]!r} is no unit of sizes; {nearest(head[1], [*UNITS])}"
-            )
+            raise ScenarioError(f"{path}, line {rows[0][0]}: unknown unit of sizes; allowed: {', '.join(UNITS)}")
         unit = UNITS[head[1]]
         del rows[0]
     points = [(0, 0.0)]
@@ -86,7 +80,7 @@ def _is_named(flow: Any) -> bool:
     return isinstance(flow, dict) and isinstance(flow.get("size"), dict) and list(flow["size"]) == ["cdf"]
 
 
-def _expanded(flow: Any, number: int, folder: Path) -> Any:
+def _expanded(flow: Any, number: int, folder: Path | None) -> Any:
     if not _is_named(flow):
         return flow
     place = f"flow {number} ({flow.get('name')}), size"
@@ -99,9 +93,11 @@ def _expanded(flow: Any, number: int, folder: Path) -> Any:
         raise ScenarioError(f"{place}: {error}") from None
 
 
-def _find(name: str, folder: Path) -> Path:
+def _find(name: str, folder: Path | None) -> Path:
     path = Path(name)
     if path.suffix or len(path.parts) != 1:
+        if folder is None:
+            raise ScenarioError("files are not read here; write the name of a distribution, or a list of sizes")
         return folder / path
     known = names()
     if name not in known:
@@ -116,7 +112,7 @@ def _point(text: str, least: int, share: float) -> tuple[int, float]:
         first, second = re.split(r"\s*,\s*|\s+", text)
         size, probability = float(first), float(second)
     except ValueError:
-        raise ValueError(f"{text!r} is not a size and a probability") from None
+        raise ValueError("needs a size and a probability") from None
     if not size.is_integer() or size < least:
         raise ValueError(f"size {first} is not allowed; needs a whole number, at least {least} as in the line before")
     if not (share <= probability <= 1):

@@ -35,6 +35,8 @@ TYPES = {
     ".LICENSE": "text/plain; charset=utf-8",
 }
 LARGEST_REQUEST = 1_000_000
+#: Limit on the digits of the length of a request.
+LONGEST_LENGTH = 7
 IDLE_S = 10.0
 #: Tags in the page that announce the server and its services.
 MARK = b'<meta name="levelflow-server" content="theory">'
@@ -132,7 +134,7 @@ class Handler(BaseHTTPRequestHandler):
         length = self.headers.get("Content-Length", "")
         if not length.isascii() or not length.isdigit():
             self._refuse(HTTPStatus.LENGTH_REQUIRED, "the request has no length")
-        elif int(length) > LARGEST_REQUEST:
+        elif len(length) > LONGEST_LENGTH or int(length) > LARGEST_REQUEST:
             self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a request has at most {LARGEST_REQUEST} bytes")
         elif self.headers.get_content_type() != "application/json":
             self._refuse(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "a request is application/json")
@@ -191,7 +193,7 @@ def predict(body: bytes) -> tuple[HTTPStatus, dict[str, object]]:
         if not isinstance(raw, dict):
             raise ScenarioError("a scenario is a table")
         scenario = Scenario("", "")
-        scenario.raw = raw
+        scenario.raw, scenario.reads_files = raw, False
         return HTTPStatus.OK, as_plain(check(scenario.resolve()))
     except (ScenarioError, TheoryError) as error:
         return HTTPStatus.OK, {"wrong": str(error)}

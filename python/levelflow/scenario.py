@@ -10,7 +10,7 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
-from levelflow import _core
+from levelflow import _core, files
 from levelflow._core import ScenarioError
 from levelflow.keywords import FlowKeys, LinkKeys, ScenarioKeys
 
@@ -56,6 +56,7 @@ class Scenario:
         """Creates an empty network; `options` are the other top-level keys, such as `seed` and `sample`."""
         self.raw: Table = {"name": name, "duration": duration, **options}
         self.origin: str | None = None
+        self.reads_files = True  # False for a scenario of another program, such as a web page
         self._file = ""  # text of the file
 
     def __repr__(self) -> str:
@@ -79,17 +80,9 @@ class Scenario:
         from levelflow.library import find
 
         path = find(str(path))
-        try:
-            with open(path, encoding="utf-8") as file:
-                text = file.read()
-        except OSError as error:
-            raise ScenarioError(f"{path}: {(error.strerror or str(error)).lower()}") from None
-        except UnicodeDecodeError as error:
-            raise ScenarioError(
-                f"{path}: byte {error.start + 1} is not UTF-8; a scenario is a TOML text file"
-            ) from None
+        text = files.read(path, any_file=True)
         scenario = cls.__new__(cls)
-        scenario.origin, scenario._file = str(path), ""
+        scenario.origin, scenario._file, scenario.reads_files = str(path), "", True
         scenario.raw = json.loads(scenario._checked(_core.parse, text))
         scenario._file = text
         return scenario
@@ -229,9 +222,11 @@ class Scenario:
         from levelflow.cdf import expand
 
         beside = Path(self.origin or "").parent
-        raw: Table = self._allowed(expand, self.raw, beside)
+        raw: Table = self._allowed(expand, self.raw, beside if self.reads_files else None)
         links = raw.get("link")
         if isinstance(links, list) and any(map(_names_a_trace, links)):
+            if not self.reads_files:
+                raise ScenarioError("link, changes: files are not read here; write a list of changes")
             raw = json.loads(self._allowed(_core.read_traces, self._text(raw), str(beside)))
         return raw
 
@@ -277,15 +272,15 @@ class Scenario:
 
     def _error(self, lines: str) -> ScenarioError:
         as_written = bool(self._file) and json.loads(_core.parse(self._file)) == self.raw
-        mistakes = [self._located(line, as_written) for line in lines.splitlines()]
+        mistakes = self._located(lines.splitlines(), as_written)
         error = ScenarioError("\n".join(mistakes))
         error.mistakes = mistakes
         return error
 
-    def _located(self, line: str, as_written: bool) -> str:
-        number = _core.line(self._file, line) if as_written else None
-        where = f"line {number}, " if number else ""
-        return f"{self.origin}: {where}{line}" if self.origin else line
+    def _located(self, lines: list[str], as_written: bool) -> list[str]:
+        numbers = _core.lines(self._file, lines) if as_written else [None] * len(lines)
+        where = [f"line {number}, " if number else "" for number in numbers]
+        return [f"{self.origin}: {at}{line}" if self.origin else line for at, line in zip(where, lines, strict=True)]
 
 
 def _names_a_trace(link: Any) -> bool:

@@ -7,7 +7,7 @@
 
 use std::cell::RefCell;
 
-use levelflow_scenario::{Scenario, describe_laws, describe_queues, line as line_of, read_traces};
+use levelflow_scenario::{Scenario, describe_laws, describe_queues, lines, read_traces};
 use serde_json::{Value, json};
 
 use crate::run::{LabRun, Progress};
@@ -119,7 +119,8 @@ pub extern "C" fn traces() -> u32 {
 pub extern "C" fn line() -> u32 {
     with_input(|both| {
         let (error, file) = both.split_once('\0').unwrap_or_default();
-        Ok(line_of(file, error).map_or_else(String::new, |line| line.to_string()))
+        let line = lines(file, [error]).into_iter().flatten().next();
+        Ok(line.map_or_else(String::new, |line| line.to_string()))
     })
 }
 

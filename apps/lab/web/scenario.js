@@ -153,6 +153,6 @@ export function place(line) {
   }
   const law = /^law, (\w+)(?:, (\w+))?/.exec(line);
   if (law) return { list: "law", law: law[1], index: 0, key: law[2] ?? null };
-  const top = /^(name|duration|seed|sample|overhead|memory_limit|description)\b/.exec(line);
+  const top = /^(name|duration|seed|sample|overhead|memory_limit|event_limit|description)\b/.exec(line);
   return { list: "top", index: 0, key: top ? top[1] : null };
 }

@@ -1,6 +1,6 @@
 //! Flow table of the receiver. The table is bounded, and invalid packets allocate no memory.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 
 use levelflow_laws::{AnyHeader, Kind, SIGNALLINGS};
@@ -54,19 +54,34 @@ pub struct Arriving {
     last_packet_at: Time,
 }
 
-/// Flows at the receiver.
+/// Flows at the receiver. A new flow replaces an idle one if its source or the table has no room. Packets with forged
+/// source addresses therefore do not keep new flows out.
 #[derive(Debug, Default)]
 pub struct FlowTable {
-    flows: HashMap<(SocketAddr, u32), Arriving>,
+    flows: HashMap<Key, Arriving>,
     /// Flows that have ended, and their end times. A packet that arrives after the closing packet must not restart its
     /// flow.
-    ended: HashMap<(SocketAddr, u32), Time>,
-    per_source: HashMap<IpAddr, u32>,
+    ended: HashMap<Key, Time>,
+    per_source: HashMap<IpAddr, Source>,
+    /// All flows, in the order in which they were examined.
+    all: Queue,
+}
+
+/// Address of the sender, and identifier of the flow.
+type Key = (SocketAddr, u32);
+/// Flows with the times of their latest packets when they were last examined. It may contain flows that have ended.
+type Queue = VecDeque<(Key, Time)>;
+
+/// Flows of one source address.
+#[derive(Debug, Default)]
+struct Source {
+    flows: u32,
+    queue: Queue,
 }
 
 impl FlowTable {
-    /// Returns the flow of a packet. A valid packet of an unknown flow starts the flow. Returns none if the table has
-    /// no room, or if the packet cannot start a flow.
+    /// Returns the flow of a packet. A valid packet of an unknown flow starts the flow. Returns none if the packet
+    /// cannot start a flow.
     pub fn flow(
         &mut self,
         now: Time,
@@ -77,14 +92,16 @@ impl FlowTable {
     ) -> Option<&mut Arriving> {
         let key = (from, shim.flow);
         if !self.flows.contains_key(&key) {
-            let known = self.per_source.get(&from.ip()).copied().unwrap_or(0);
-            let room = self.flows.len() < MAX_FLOWS && known < PER_SOURCE;
             let begins = shim.kind != Kind::Fin && plausible(shim, header) && !self.ended.contains_key(&key);
-            if !room || !begins {
+            if !begins {
                 return None;
             }
             let receiver = Receiver::new(shim.signalling)?;
-            *self.per_source.entry(from.ip()).or_default() += 1;
+            self.make_room(from.ip());
+            let source = self.per_source.entry(from.ip()).or_default();
+            source.flows += 1;
+            source.queue.push_back((key, now));
+            self.all.push_back((key, now));
             let flow = Arriving {
                 from,
                 id: shim.flow,
@@ -114,13 +131,26 @@ impl FlowTable {
 
     fn forget(&mut self, from: SocketAddr, id: u32) -> Option<Arriving> {
         let flow = self.flows.remove(&(from, id))?;
-        if let Some(known) = self.per_source.get_mut(&from.ip()) {
-            *known -= 1;
-            if *known == 0 {
+        if let Some(source) = self.per_source.get_mut(&from.ip()) {
+            source.flows -= 1;
+            if source.flows == 0 {
                 self.per_source.remove(&from.ip());
             }
         }
         Some(flow)
+    }
+
+    /// Removes an idle flow of a source that has [`PER_SOURCE`] flows, or of any source if the table is full.
+    fn make_room(&mut self, source: IpAddr) {
+        let known = self.per_source.get_mut(&source);
+        let idle = match known.filter(|known| known.flows >= PER_SOURCE) {
+            Some(known) => idle(&self.flows, &mut known.queue),
+            None if self.flows.len() >= MAX_FLOWS => idle(&self.flows, &mut self.all),
+            None => None,
+        };
+        if let Some((from, id)) = idle {
+            self.forget(from, id);
+        }
     }
 
     /// Ends flows that received no packet for [`IDLE`]. If `all` is true, ends all flows.
@@ -131,6 +161,11 @@ impl FlowTable {
             .filter(|f| all || now.since(f.last_packet_at) > IDLE);
         let old: Vec<_> = old.map(|f| (f.from, f.id)).collect();
         self.ended.retain(|_, at| now.since(*at) <= IDLE);
+        let flows = &self.flows;
+        let queues = self.per_source.values_mut().map(|source| &mut source.queue);
+        queues
+            .chain([&mut self.all])
+            .for_each(|queue| queue.retain(|(key, _)| flows.contains_key(key)));
         old.into_iter().filter_map(|(from, id)| self.forget(from, id)).collect()
     }
 
@@ -150,6 +185,19 @@ impl FlowTable {
     pub fn is_empty(&self) -> bool {
         self.flows.is_empty()
     }
+}
+
+/// Returns a flow without packets since it was last examined (the clock algorithm: Corbato, 1968). Flows with packets
+/// move to the end of the queue.
+fn idle(flows: &HashMap<Key, Arriving>, queue: &mut Queue) -> Option<Key> {
+    while let Some((key, examined)) = queue.pop_front() {
+        match flows.get(&key) {
+            Some(flow) if flow.last_packet_at > examined => queue.push_back((key, flow.last_packet_at)),
+            Some(_) => return Some(key),
+            None => {}
+        }
+    }
+    None
 }
 
 /// True if a packet can start a flow. The header of the packet must be valid for its signalling.
@@ -211,21 +259,48 @@ mod tests {
         }
     }
 
+    fn starts(table: &mut FlowTable, now: Time, from: SocketAddr, flow: u32) -> bool {
+        table.flow(now, from, &shim(flow, Kind::Data), &[], 2).is_some()
+    }
+
     #[test]
     fn one_source_cannot_fill_the_table() {
         let mut table = FlowTable::default();
         let (loud, quiet): (SocketAddr, SocketAddr) = (([10, 0, 0, 1], 1).into(), ([10, 0, 0, 2], 1).into());
         for flow in 0..2 * PER_SOURCE {
-            let _ = table.flow(Time::ZERO, loud, &shim(flow, Kind::Data), &[], 2);
+            assert!(starts(&mut table, Time::ZERO, loud, flow));
         }
         assert_eq!(table.len(), PER_SOURCE as usize);
-        assert!(table.flow(Time::ZERO, quiet, &shim(1, Kind::Data), &[], 2).is_some());
-        assert!(table.close(Time::ZERO, loud, 0).is_some());
-        assert!(
-            table
-                .flow(Time::ZERO, loud, &shim(1 << 20, Kind::Data), &[], 2)
-                .is_some()
-        );
+        assert!(starts(&mut table, Time::ZERO, quiet, 1));
+        assert_eq!(table.len(), PER_SOURCE as usize + 1);
+    }
+
+    #[test]
+    fn forged_packets_neither_keep_flows_out_nor_end_active_ones() {
+        let mut table = FlowTable::default();
+        let honest: SocketAddr = ([10, 0, 0, 1], 1).into();
+        let mut now = Time::ZERO;
+        assert!(starts(&mut table, now, honest, 0));
+        for forged in 1..4 * PER_SOURCE {
+            now += Duration::from_us(1);
+            assert!(starts(&mut table, now, honest, forged));
+            if forged % 1000 == 0 {
+                assert!(starts(&mut table, now, honest, 0));
+                assert_eq!(table.flows[&(honest, 0)].first_sent, 1);
+            }
+        }
+        table.flows.get_mut(&(honest, 0)).unwrap().counts.packets = 7;
+        for host in 0..2 * MAX_FLOWS as u32 {
+            now += Duration::from_us(1);
+            assert!(starts(&mut table, now, (host.to_be_bytes(), 9).into(), 1));
+            if host % 1000 == 0 {
+                assert!(starts(&mut table, now, honest, 0));
+            }
+        }
+        assert_eq!(table.len(), MAX_FLOWS);
+        assert_eq!(table.flows[&(honest, 0)].counts.packets, 7);
+        assert_eq!(table.expire(now, true).len(), MAX_FLOWS);
+        assert!(table.per_source.is_empty());
     }
 
     #[test]

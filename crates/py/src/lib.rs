@@ -35,10 +35,16 @@ fn read_traces(json: &str, folder: PathBuf) -> PyResult<String> {
     Ok(raw.to_string())
 }
 
-/// Returns the number of the line to which an error in a scenario file refers.
+/// Returns the numbers of the lines to which errors in a scenario file refer.
 #[pyfunction]
-fn line(text: &str, error: &str) -> Option<usize> {
-    scenario::line(text, error)
+fn lines(text: &str, errors: Vec<String>) -> Vec<Option<usize>> {
+    scenario::lines(text, errors.iter().map(String::as_str))
+}
+
+/// Checks a name that becomes the name of a directory. `place` is the place of the name in error messages.
+#[pyfunction]
+fn check_name(place: &str, name: &str) -> PyResult<()> {
+    scenario::check_name(&scenario::Place::from(place), name).map_err(refuse)
 }
 
 /// Returns the steps of a path in a scenario. A step is a key of a table or an index of a list. Scenario and steps are
@@ -139,7 +145,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<stepping::BufferAlgorithm>()?;
     for function in [
         wrap_pyfunction!(parse, module)?,
-        wrap_pyfunction!(line, module)?,
+        wrap_pyfunction!(lines, module)?,
+        wrap_pyfunction!(check_name, module)?,
         wrap_pyfunction!(read_traces, module)?,
         wrap_pyfunction!(locate, module)?,
         wrap_pyfunction!(value_of, module)?,

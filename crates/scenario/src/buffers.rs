@@ -9,7 +9,7 @@ use levelflow_units::{Buffer, Bytes, Duration};
 use serde_json::Value;
 
 use crate::choice::BufferChoice;
-use crate::context::{LARGEST_PACKET, largest_packet, link_place, propagation};
+use crate::context::{LARGEST_PACKET, largest_packets, link_place, propagation};
 use crate::error::{Fallible, Place, Problem};
 use crate::format::Scenario;
 use crate::laws::{read_table, refused, shown};
@@ -38,11 +38,14 @@ impl Scenario {
                 crossing[l as usize].push((flow, rtt));
             }
         }
+        let largest = largest_packets(flows, links.len());
+        let of_all: Option<Vec<f64>> = longest.iter().copied().collect();
+        let of_all: Option<Vec<f64>> = of_all.map(|rtts| rtts.into_iter().reduce(f64::max).into_iter().collect());
         for ((index, crossing), (i, link, choice)) in crossing.iter().enumerate().zip(self.buffer_choices()) {
             let place = link_place(i, link).key("buffer");
             let link = &mut links[index];
             match choice {
-                BufferChoice::Size(size) => link.buffer = fixed(&place, *size, link, crossing, &longest)?,
+                BufferChoice::Size(size) => link.buffer = fixed(&place, *size, link, crossing, of_all.as_deref())?,
                 BufferChoice::Tables(tables) => match read_sized(&place, tables)? {
                     Sized::Algorithm(_) if !link.changes.is_empty() => {
                         let problem = "algorithms need a link that does not change; give the buffer a size, \
@@ -55,24 +58,20 @@ impl Scenario {
                     }
                 },
             }
-            let largest = crossing
-                .iter()
-                .filter_map(|(flow, _)| largest_packet(flow, index as u32))
-                .max();
-            check_capacity(&place, link.buffer, largest)?;
+            check_capacity(&place, link.buffer, largest[index])?;
         }
         Ok(())
     }
 }
 
 /// Returns a buffer of a fixed size. A bandwidth-delay product uses the longest round-trip time of the flows that cross
-/// the link. If no flow crosses the link, it uses the longest round-trip time of all flows.
+/// the link. If no flow crosses the link, it uses the longest round-trip time of all flows, `of_all`.
 fn fixed(
     place: &Place,
     size: BufferSize,
     link: &LinkSpec<Any>,
     crossing: &[Crossing<'_>],
-    longest: &[Option<f64>],
+    of_all: Option<&[f64]>,
 ) -> Fallible<Buffer> {
     Ok(match size {
         BufferSize::Unlimited => Buffer::Unlimited,
@@ -80,7 +79,7 @@ fn fixed(
         BufferSize::Fixed(Size::Packets(n)) => Buffer::Packets(n.get()),
         BufferSize::Bdp(times) => {
             let rtts: Option<Vec<f64>> = match crossing {
-                [] => longest.iter().copied().collect(),
+                [] => of_all.map(<[f64]>::to_vec),
                 crossing => crossing.iter().map(|(_, rtt)| *rtt).collect(),
             };
             let problem = match &rtts {

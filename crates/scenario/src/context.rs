@@ -40,17 +40,17 @@ pub fn propagation(route: &RouteSpec, links: &[LinkSpec<Any>]) -> Option<Duratio
     there_and_back.try_fold(Duration::ZERO, |sum, &l| sum.checked_add(links[l as usize].wire.delay))
 }
 
-/// Returns the size of the largest packet of a flow on a link. Returns `None` if the flow does not use the link.
-pub fn largest_packet<P: Protocol>(flow: &FlowSpec<P>, link: u32) -> Option<Bytes> {
-    let paths = &flow.routes.paths;
-    let data = paths
-        .iter()
-        .any(|path| path.forward.contains(&link))
-        .then_some(flow.packet);
-    data.max(
-        paths
-            .iter()
-            .any(|path| path.reverse.contains(&link))
-            .then_some(flow.control),
-    )
+/// Returns the size of the largest packet of all flows on each link. Returns `None` for a link without flows.
+pub fn largest_packets<P: Protocol>(flows: &[FlowSpec<P>], links: usize) -> Vec<Option<Bytes>> {
+    let mut largest = vec![None; links];
+    for flow in flows {
+        for path in &flow.routes.paths {
+            for (links, packet) in [(&path.forward, flow.packet), (&path.reverse, flow.control)] {
+                links
+                    .iter()
+                    .for_each(|&l| largest[l as usize] = largest[l as usize].max(Some(packet)));
+            }
+        }
+    }
+    largest
 }

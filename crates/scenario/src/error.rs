@@ -201,14 +201,19 @@ impl ScenarioError {
     }
 }
 
-/// Returns the line of a scenario file to which an error message refers. For `link 1 (A->B), capacity: ...`, this is
-/// the line of the key `capacity`. If the key is missing, it is the first line of the entry. For `duration: ...`, it is
-/// the line of the key `duration`.
+/// Returns the lines of a scenario file to which error messages refer. For `link 1 (A->B), capacity: ...`, this is the
+/// line of the key `capacity`. If the key is missing, it is the first line of the entry. For `duration: ...`, it is the
+/// line of the key `duration`.
 #[must_use]
-pub fn line(text: &str, error: &str) -> Option<usize> {
-    let file = DeTable::parse(text).ok()?;
-    let start = in_entry(file.get_ref(), error).or_else(|| at_top(file.get_ref(), error))?;
-    Some(text.get(..start)?.matches('\n').count() + 1)
+pub fn lines<'a>(text: &str, errors: impl IntoIterator<Item = &'a str>) -> Vec<Option<usize>> {
+    let file = DeTable::parse(text).ok();
+    let breaks: Vec<usize> = text.match_indices('\n').map(|(at, _)| at).collect();
+    let line = |error| {
+        let file = file.as_ref()?.get_ref();
+        let start = in_entry(file, error).or_else(|| at_top(file, error))?;
+        Some(breaks.partition_point(|&at| at < start) + 1)
+    };
+    errors.into_iter().map(line).collect()
 }
 
 fn in_entry(file: &DeTable, error: &str) -> Option<usize> {
@@ -245,7 +250,7 @@ fn quoted(problem: &str) -> Option<&str> {
 type Spans<'a, 'i> = (&'a Spanned<DeString<'i>>, &'a Spanned<DeValue<'i>>);
 
 fn named<'a, 'i>(table: &'a DeTable<'i>, key: &str) -> Option<Spans<'a, 'i>> {
-    table.iter().find(|(name, _)| name.get_ref() == key)
+    table.get_key_value(key)
 }
 
 /// Formats the message for an unknown name: `"capcity" is not known here; did you mean "capacity"? (known: ...)`.

@@ -37,6 +37,10 @@ pub struct Scenario {
     /// the results up to then.
     #[serde(default = "default_memory_limit")]
     pub memory_limit: Bytes,
+    /// Limit on the events per simulated second, on average over a second. A run that needs more ends early and keeps
+    /// the results up to then. The default is 20 times the packets that all links can send, and at least 16 million.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub event_limit: Option<u64>,
     /// Time between samples in the results.
     #[serde(default = "default_sample")]
     pub sample: Duration,

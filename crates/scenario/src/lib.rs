@@ -47,7 +47,7 @@ pub use choice::{BufferChoice, LawChoice, LawTables, QueueChoice};
 pub use describe::{describe_buffer_algorithms, describe_laws, describe_queues, schema};
 pub use edit::{Step, assign, locate, value_of};
 pub use encapsulation::Encapsulation;
-pub use error::{Mistake, Place, Problem, ScenarioError, line};
+pub use error::{Mistake, Place, Problem, ScenarioError, lines};
 pub use format::{
     AckDelay, ArrivalProcess, Flow, Link, Memory, NextHop, OnOff, Responses, Reverse, Routing, Scenario, Session,
 };
@@ -62,7 +62,7 @@ pub use record::{
     BitsRecord, BufferRecord, FieldRecord, FlowRecord, LawRecord, LinkRecord, LinkStateRecord, ParameterRecord,
     ParameterTables, Parameters, PathRecord, PlanRecord, QueueRecord, ScenarioRecord,
 };
-pub use resolve::Resolved;
+pub use resolve::{Resolved, check_name};
 pub use scale::{scale, scale_arrivals};
 pub use schedule::{Arrival, RoundTrip, Schedule, Transfer};
 pub use trace::{Recording, read_trace, read_traces};

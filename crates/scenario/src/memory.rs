@@ -3,7 +3,7 @@
 use levelflow_laws::Any;
 use levelflow_units::Bytes;
 
-use crate::context::largest_packet;
+use crate::context::largest_packets;
 use crate::error::{Fallible, Place, Problem};
 use crate::format::Scenario;
 use crate::network::{FlowSpec, LinkSpec, MemorySpec};
@@ -15,6 +15,7 @@ const USUAL_PACKET: Bytes = Bytes::new(1500);
 impl Scenario {
     pub(crate) fn read_memories(&self, links: &[LinkSpec<Any>], flows: &[FlowSpec<Any>]) -> Fallible<Vec<MemorySpec>> {
         let mut taken = vec![None; links.len()];
+        let largest = largest_packets(flows, links.len());
         let mut memories = Vec::new();
         for (m, memory) in self.memory.iter().enumerate() {
             let place = Place::from(format!("memory {}", m + 1));
@@ -44,7 +45,7 @@ impl Scenario {
                     let problem = format!("{name} is named already, in memory {other}");
                     return error("links", Problem::Duplicate(problem));
                 }
-                let packet = largest_of(flows, index as u32).unwrap_or(USUAL_PACKET);
+                let packet = largest[index].unwrap_or(USUAL_PACKET);
                 let unit = match memory.total {
                     Size::Bytes(_) => packet.get() as f64,
                     Size::Packets(_) => 1.0,
@@ -64,8 +65,4 @@ impl Scenario {
         }
         Ok(memories)
     }
-}
-
-fn largest_of(flows: &[FlowSpec<Any>], link: u32) -> Option<Bytes> {
-    flows.iter().filter_map(|flow| largest_packet(flow, link)).max()
 }

@@ -27,6 +27,8 @@ pub struct Network<P: Protocol> {
     pub seed: u64,
     /// Limit on memory for flows and packets.
     pub memory_limit: Bytes,
+    /// Limit on the events per simulated second. `None` for the default.
+    pub event_limit: Option<u64>,
     /// Links, one for each direction.
     pub links: Vec<LinkSpec<P>>,
     /// Flow entries. Each entry starts one flow or several flows.

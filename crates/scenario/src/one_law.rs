@@ -24,6 +24,7 @@ impl Network<Any> {
             sample: self.sample,
             seed: self.seed,
             memory_limit: self.memory_limit,
+            event_limit: self.event_limit,
             links: self.links.into_iter().map(link).collect(),
             flows: self.flows.into_iter().map(flow).collect(),
             memories: self.memories,

@@ -33,6 +33,11 @@ const CLOCK_TOLERANCE: f64 = 1e-4;
 /// Limit on the length of a run's name, in bytes. It is 255 bytes of a file name, minus "-seed" and the digits of the
 /// largest seed.
 const LONGEST_NAME: usize = 230;
+/// Unicode characters that change the direction of text.
+const TEXT_DIRECTIONS: [char; 12] = [
+    '\u{61c}', '\u{200e}', '\u{200f}', '\u{202a}', '\u{202b}', '\u{202c}', '\u{202d}', '\u{202e}', '\u{2066}',
+    '\u{2067}', '\u{2068}', '\u{2069}',
+];
 /// Limit on the duration of a run. The simulation clock overflows after 213 days. The difference leaves room for the
 /// arrival times of packets in flight at the end.
 const LONGEST_RUN: Duration = Duration::from_secs(100 * 24 * 3600);
@@ -71,6 +76,7 @@ impl Scenario {
             sample: self.sample,
             seed: self.seed,
             memory_limit: self.memory_limit,
+            event_limit: self.event_limit,
             links,
             flows,
             memories,
@@ -80,25 +86,8 @@ impl Scenario {
 
     /// Checks the name, the duration and the sampling interval of the run.
     fn check_run(&self) -> Fallible<()> {
-        let results = [self.check_name(), self.check_times()];
+        let results = [check_name(&Place::from("name"), &self.name), self.check_times()];
         ScenarioError::collect(results).map(drop)
-    }
-
-    fn check_name(&self) -> Fallible<()> {
-        let place = Place::from("name");
-        printable(&place, &self.name)?;
-        if self.name.is_empty() || self.name.contains(['/', '\\']) || self.name.starts_with('.') {
-            let rule =
-                "needs a name without slashes that does not begin with a dot, as it names the directory of results";
-            return Err(place.error(Problem::Value(rule.into())));
-        }
-        if self.name.len() > LONGEST_NAME {
-            let length = self.name.len();
-            let problem =
-                format!("has {length} bytes; allowed: up to {LONGEST_NAME}, as it names the directory of results");
-            return Err(place.error(Problem::Value(problem)));
-        }
-        Ok(())
     }
 
     fn check_times(&self) -> Fallible<()> {
@@ -305,6 +294,26 @@ impl Scenario {
         }
         Ok(())
     }
+}
+
+/// Checks a name that becomes the name of a directory or a file.
+///
+/// # Errors
+/// Returns an error if the name is empty or too long, begins with a dot, or contains a slash, a control character or a
+/// character that reverses the direction of text.
+pub fn check_name(place: &Place, name: &str) -> Fallible<()> {
+    printable(place, name)?;
+    let problem = if name.is_empty() || name.contains(['/', '\\']) || name.starts_with('.') {
+        "needs a name without slashes that does not begin with a dot, as it names the directory of results".to_owned()
+    } else if name.len() > LONGEST_NAME {
+        let length = name.len();
+        format!("has {length} bytes; allowed: up to {LONGEST_NAME}, as it names the directory of results")
+    } else if name.contains(TEXT_DIRECTIONS) {
+        "contains a character that changes the direction of text, so it would be displayed falsely".to_owned()
+    } else {
+        return Ok(());
+    };
+    Err(place.error(Problem::Value(problem)))
 }
 
 fn printable(place: &Place, name: &str) -> Fallible<()> {

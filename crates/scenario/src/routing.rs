@@ -3,7 +3,7 @@
 //! precedence.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, HashMap};
+use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet};
 
 use crate::error::{Fallible, Place, Problem, ScenarioError};
 use crate::network::{LinkSpec, Routes};
@@ -145,12 +145,15 @@ impl<'a> Topology<'a> {
         let mut wanted: Vec<_> = requests.iter().enumerate().filter_map(read).collect();
         wanted.retain(|(goal, start, _)| goal != start);
         wanted.sort_unstable();
+        let (mut towards, mut reached) = (vec![None; self.nodes.len()], Vec::new());
         for same_goal in wanted.chunk_by(|one, other| one.0 == other.0) {
-            let towards = self.distances(same_goal[0].0, works);
+            let starts = same_goal.iter().map(|&(_, start, _)| start).collect();
+            self.distances(same_goal[0].0, starts, works, &mut towards, &mut reached);
             for &(goal, start, i) in same_goal {
                 let keys = requests[i].keys.iter();
                 found[i] = keys.map(|&key| self.walk(start, goal, &towards, works, key)).collect();
             }
+            reached.drain(..).for_each(|node: usize| towards[node] = None);
         }
         found
     }
@@ -208,14 +211,25 @@ impl<'a> Topology<'a> {
         equals.max_by(|&a, &b| hash(a).total_cmp(&hash(b)))
     }
 
-    /// Computes weight and delay from each node to `goal` (Dijkstra).
-    fn distances(&self, goal: usize, works: &dyn Fn(u32) -> bool) -> Vec<Towards> {
-        let mut found: Vec<Towards> = vec![None; self.nodes.len()];
+    /// Computes weight and delay from each node to `goal` (Dijkstra), up to the farthest of the starts. Next hops that
+    /// the scenario sets may lead to any node. `found` has no values at first. Adds the nodes with values to `reached`.
+    fn distances(
+        &self,
+        goal: usize,
+        mut starts: HashSet<usize>,
+        works: &dyn Fn(u32) -> bool,
+        found: &mut [Towards],
+        reached: &mut Vec<usize>,
+    ) {
         found[goal] = Some((0, 0, u32::MAX));
+        reached.push(goal);
         let mut queue = BinaryHeap::from([Reverse((0, 0, goal))]);
         while let Some(Reverse((weight, delay, node))) = queue.pop() {
             if found[node].is_none_or(|(w, d, _)| (w, d) < (weight, delay)) {
                 continue;
+            }
+            if starts.remove(&node) && starts.is_empty() && self.overrides.is_empty() {
+                return;
             }
             for &l in self.into[node].iter().filter(|&&l| works(l)) {
                 let from = self.ends[l as usize].0;
@@ -224,10 +238,12 @@ impl<'a> Topology<'a> {
                     if found[from].is_none_or(|(w, d, _)| (weight, delay) < (w, d)) {
                         queue.push(Reverse((weight, delay, from)));
                     }
+                    if found[from].is_none() {
+                        reached.push(from);
+                    }
                     found[from] = Some((weight, delay, l));
                 }
             }
         }
-        found
     }
 }

@@ -38,7 +38,7 @@ pub use levelflow_laws::Any;
 pub use capture::{Capture, Watched, Wire};
 pub use counters::{EntryCounters, LinkCounters, Violation};
 pub use engine::Sim;
-pub use limit::{MemoryExceeded, check_memory};
+pub use limit::{LimitExceeded, check_memory};
 pub use run::{Division, ParallelRun, Running, Threads};
 pub use start::start;
 pub use trace::{Fate, Stay, Trace};

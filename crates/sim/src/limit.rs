@@ -1,9 +1,10 @@
-//! Memory limit of a run. Memory is estimated before the run and checked during the run.
+//! Limits of a run: memory, and events per simulated second. Memory is estimated before the run. Both limits are
+//! checked during the run.
 
 use derive_more::{Display, Error};
 use levelflow_laws::{Any, AnyHeader, FlowInfo, Protocol, SenderLaw};
 use levelflow_scenario::{Arrivals, FlowSpec, Network};
-use levelflow_units::{Bytes, Duration};
+use levelflow_units::{Bytes, Duration, Time};
 
 use crate::flow::Flow;
 use crate::packet::Packet;
@@ -15,13 +16,56 @@ const PER_PACKET: u64 = 160;
 /// Memory for a flow in addition to its `Flow` struct, in bytes: a large sender, loss recovery, streams and lists.
 const PER_FLOW: u64 = 1024;
 
-/// Error of a run that needs more memory than its limit.
+/// Ratio of the events per second that are allowed by default to the packets per second that all links can send.
+const EVENTS_PER_PACKET: f64 = 20.0;
+/// Events per second that are allowed by default for each link, such as control intervals.
+const EVENTS_PER_LINK: f64 = 1e6;
+/// Events per second that are always allowed by default.
+const MIN_EVENT_LIMIT: f64 = 16e6;
+
+/// Error of a run that needs more memory than its limit, or more events per simulated second.
 #[derive(Debug, Clone, PartialEq, Eq, Display, Error)]
-#[display("flow {flow}: {needs}, but memory_limit is {limit}; reduce the demand, or raise the limit")]
-pub struct MemoryExceeded {
+#[display("flow {flow}: {needs}, but {limit}; reduce the demand, or raise the limit")]
+pub struct LimitExceeded {
     flow: String,
     needs: String,
-    limit: Bytes,
+    limit: String,
+}
+
+/// Events of a run in the current second of simulated time.
+#[derive(Debug)]
+pub(crate) struct EventBudget {
+    limit: u64,
+    start: Time,
+    /// Events before `start`.
+    before: u64,
+}
+
+impl EventBudget {
+    pub fn new<P: Protocol>(network: &Network<P>) -> Self {
+        Self {
+            limit: network.event_limit.unwrap_or_else(|| default_event_limit(network)),
+            start: Time::ZERO,
+            before: 0,
+        }
+    }
+
+    /// Returns true if a second has more events than the limit. `events` is the number of events up to `now`.
+    #[inline]
+    pub fn is_exceeded(&mut self, now: Time, events: u64) -> bool {
+        if now.since(self.start) >= Duration::from_secs(1) {
+            (self.start, self.before) = (now, events);
+        }
+        events - self.before > self.limit
+    }
+}
+
+/// Returns the default limit on the events per simulated second. Networks that deliver most packets need fewer events.
+fn default_event_limit<P: Protocol>(network: &Network<P>) -> u64 {
+    let smallest = network.flows.iter().map(|flow| flow.packet.get()).min().unwrap_or(1);
+    let capacity: f64 = network.links.iter().map(|link| link.capacity.bps()).sum();
+    let packets = capacity / (8.0 * smallest.max(1) as f64);
+    (MIN_EVENT_LIMIT + EVENTS_PER_LINK * network.links.len() as f64 + EVENTS_PER_PACKET * packets) as u64
 }
 
 /// Returns the memory for flows and packets in flight, in bytes. The sizes are those of the general engine. A run
@@ -44,7 +88,7 @@ pub(crate) fn max_packets(flows: usize, limit: Bytes) -> usize {
 ///
 /// # Errors
 /// Returns an error if the estimate exceeds the limit.
-pub fn check_memory<P: Protocol>(network: &Network<P>) -> Result<(), MemoryExceeded> {
+pub fn check_memory<P: Protocol>(network: &Network<P>) -> Result<(), LimitExceeded> {
     let mut sum = 0_u64;
     for spec in &network.flows {
         let (flows, packets) = at_once(spec, network.duration);
@@ -56,10 +100,10 @@ pub fn check_memory<P: Protocol>(network: &Network<P>) -> Result<(), MemoryExcee
             } else {
                 String::new()
             };
-            return Err(MemoryExceeded {
+            return Err(LimitExceeded {
                 flow: spec.name.clone(),
                 needs: format!("{flows} flows{sent} at once raise the demand to about {total:.1} GB"),
-                limit: network.memory_limit,
+                limit: memory_limit(network.memory_limit),
             });
         }
     }
@@ -82,7 +126,17 @@ fn at_once<P: Protocol>(spec: &FlowSpec<P>, duration: Duration) -> (u64, u64) {
     (u64::from(count), u64::from(count).saturating_mul(sent))
 }
 
-impl MemoryExceeded {
+impl LimitExceeded {
+    /// Creates the error of a run that has exceeded its limit on events.
+    pub(crate) fn events(flow: &str, now: Duration, budget: &EventBudget) -> Self {
+        let limit = budget.limit;
+        Self {
+            flow: flow.to_owned(),
+            needs: format!("after {:.3} s, a second has more events", now.as_secs_f64()),
+            limit: format!("event_limit is {limit}"),
+        }
+    }
+
     /// Creates the error of a run that has exceeded its memory limit.
     pub(crate) fn on_the_way(flow: &str, packets: u64, flows: u64, now: Duration, limit: Bytes) -> Self {
         Self {
@@ -91,7 +145,11 @@ impl MemoryExceeded {
                 "after {:.3} s, {packets} packets of {flows} flows are in flight",
                 now.as_secs_f64()
             ),
-            limit,
+            limit: memory_limit(limit),
         }
     }
+}
+
+fn memory_limit(limit: Bytes) -> String {
+    format!("memory_limit is {limit}")
 }

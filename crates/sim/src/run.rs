@@ -19,7 +19,7 @@ use levelflow_units::{Duration, Time};
 use crate::counters::Violation;
 use crate::cut::{Cut, Nodes};
 use crate::engine::{Crossing, Sim};
-use crate::limit::MemoryExceeded;
+use crate::limit::LimitExceeded;
 
 /// Number of events in the pilot run, which determines the number of threads.
 const PILOT_EVENTS: u64 = 300_000;
@@ -101,9 +101,9 @@ pub trait Running: Debug + Send + Sync {
     /// of the run.
     ///
     /// # Errors
-    /// Returns an error if flows and packets exceed the memory limit. Earlier results can still be recorded and
-    /// summarised.
-    fn advance(&mut self, until: Time, budget: u64) -> Result<bool, MemoryExceeded>;
+    /// Returns an error if flows and packets exceed the memory limit, or events exceed their limit. Earlier results can
+    /// still be recorded and summarised.
+    fn advance(&mut self, until: Time, budget: u64) -> Result<bool, LimitExceeded>;
     /// Returns the packets captured since the previous call, as pcapng.
     fn captured(&mut self) -> Vec<u8>;
 }
@@ -248,7 +248,7 @@ where
         Sim::summarise(&mut self.parts)
     }
 
-    fn advance(&mut self, until: Time, budget: u64) -> Result<bool, MemoryExceeded> {
+    fn advance(&mut self, until: Time, budget: u64) -> Result<bool, LimitExceeded> {
         let Division::Parts { window, .. } = self.division else {
             return self.parts[0].advance(until, budget);
         };
@@ -258,7 +258,7 @@ where
         while self.events() < enough {
             let stop = self.next_sample.min(until);
             let over = self.run_to(stop, window, enough);
-            Sim::check_memory(&self.parts)?;
+            Sim::check_limits(&mut self.parts)?;
             if !over {
                 continue;
             }

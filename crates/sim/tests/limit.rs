@@ -1,4 +1,4 @@
-//! Memory limits. A run that needs more memory is rejected at the start or ends early. The error has one line.
+//! Limits on memory and events. A run that needs more is rejected at the start or ends early. The error has one line.
 
 use crate::common::start;
 use levelflow_scenario::Scenario;
@@ -67,4 +67,35 @@ fn a_run_that_grows_without_bound_ends_and_names_what_grows() {
         );
         assert!(sim.memory() < 20_000_000, "{}", sim.memory());
     }
+}
+
+/// A source whose rate grows without bound: its packets are dropped at a small buffer, so memory stays small.
+const EXPLODES: &str = r#"
+    name = "kelly explodes"
+    duration = "2 s"
+    link = [
+        { from = "A", to = "B", capacity = "0.5 Mb/s", delay = "1 ms", duplex = true, buffer = "2 packets" },
+        { from = "B", to = "C", capacity = "100 Mb/s", delay = "1 ms", duplex = true },
+    ]
+    flow = [{ name = "f", law = "kelly", from = "A", to = "C" }]
+"#;
+
+#[test]
+fn a_source_that_sends_ever_faster_ends_the_run_and_is_named() {
+    let mut sim = start(&format!("event_limit = 300000\n{EXPLODES}"));
+    let said = sim.advance(Time::from_ps(u64::MAX), u64::MAX).unwrap_err().to_string();
+    assert!(
+        said.starts_with("flow f: after ") && said.contains("a second has more events, but event_limit is 300000;"),
+        "{said}"
+    );
+    assert!(sim.events() < 1_000_000, "{}", sim.events());
+    assert!(sim.summary().unwrap().simulated_s < 2.0);
+}
+
+#[test]
+fn the_limit_counts_events_of_one_second_only() {
+    let slow = EXPLODES.replace("kelly\"", "cbr\"").replace("2 s", "30 s");
+    let mut sim = start(&format!("event_limit = 3000\n{slow}"));
+    assert_eq!(sim.advance(Time::from_ps(u64::MAX), u64::MAX), Ok(true));
+    assert!(sim.events() > 3000, "{}", sim.events());
 }

@@ -11,6 +11,7 @@ from typing import NoReturn
 
 import click
 
+from levelflow.cli.choosing import shortened
 from levelflow.cli.late import Late, LateGroup
 from levelflow.ending import BAD_INPUT, interrupted, interruptible
 
@@ -107,8 +108,8 @@ def _line(error: Exception) -> str | None:
     if not isinstance(error, ScenarioError | TheoryError):
         return None
     # Names from the command line may contain line breaks.
-    mistakes = (" ".join(mistake.split("\n")) for mistake in getattr(error, "mistakes", [str(error)]))
-    return "\n".join(f"levelflow: {mistake}" for mistake in mistakes)
+    mistakes = [" ".join(mistake.split("\n")) for mistake in getattr(error, "mistakes", [str(error)])]
+    return "\n".join(f"levelflow: {line}" for line in shortened(mistakes, "mistakes"))
 
 
 def _fault(error: Exception) -> str | None:

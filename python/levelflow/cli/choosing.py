@@ -50,6 +50,9 @@ def _kinds(_context: click.Context, _option: click.Parameter, text: str) -> list
     return kinds
 
 
+#: Limit on the number of printed mistakes or warnings.
+MAX_LINES = 20
+
 #: File or directory, which the command validates itself.
 PATH = click.Path(readable=False, path_type=Path)
 
@@ -78,6 +81,12 @@ format_option = click.option(
     help="File formats of pictures: png, pdf, svg, or several, as in pdf,svg.",
 )
 workers_option = click.option("--workers", type=Whole(1), help="Parallel runs [default: one per processor].")
+
+
+def shortened(lines: Sequence[str], kind: str) -> list[str]:
+    """Returns the first `MAX_LINES` lines, and a line with the number of the others."""
+    more = len(lines) - MAX_LINES
+    return [*lines[:MAX_LINES], f"and {more} more {kind}"] if more > 0 else [*lines]
 
 
 def choose(name: str, changes: Sequence[str], seed: int | None = None) -> Scenario:

@@ -13,7 +13,16 @@ from typing import TYPE_CHECKING
 import click
 
 from levelflow.cli import drawing
-from levelflow.cli.choosing import PATH, Whole, choose, format_option, scenario_argument, set_option, width_option
+from levelflow.cli.choosing import (
+    PATH,
+    Whole,
+    choose,
+    format_option,
+    scenario_argument,
+    set_option,
+    shortened,
+    width_option,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -73,7 +82,7 @@ def run(
         kept = "" if stopped.result.path == target else f", and {target} keeps its earlier result"
         click.echo(f"levelflow: {stopped}; {stopped.result.path} is complete up to then{kept}", err=True)
         sys.exit(128 + stopped.signal)
-    for line in result.summary["warnings"]:
+    for line in shortened(result.summary["warnings"], "warnings"):
         click.echo(f"levelflow: warning: {line}", err=True)
     if seed is not None and not resolved["random"]:
         click.echo(

@@ -47,6 +47,8 @@ FACTS: tuple[Literal["law", "throughput_bps", "goodput_bps", "share_bps", "dista
     "distance",
     "loss",
 )
+#: Keys of a link in the tables.
+LINK_FACTS = ("utilisation", "backlog_bytes", "dropped_packets")
 #: Quantiles of the RTT excess: the round trip minus the base round trip.
 EXCESSES: tuple[Literal["p50", "p99"], ...] = ("p50", "p99")
 #: Limits on flow panels and link panels in a picture.
@@ -105,11 +107,19 @@ def beside(results: Sequence[RunData]) -> Comparison:
             raise ScenarioError(f"{where}: has no summary, because its run was killed; run it again")
         if "settled" not in result.summary:
             raise ScenarioError(f"{where}: its summary is that of an older version; run it again")
+        if not (_has(result.summary, "flows", FACTS) and _has(result.summary, "links", LINK_FACTS)):
+            raise ScenarioError(f"{where}: its summary is damaged; run it again")
     flows = [[flow["name"] for flow in result.scenario["flows"]] for result in results]
     if not set(flows[0]).intersection(*flows[1:]):
         listed = " and ".join(", ".join(names) or "none" for names in flows)
         raise ScenarioError(f"compare: the results have no flow in common: {listed}; give flows the same names")
     return Comparison(tuple(results), names_of(results))
+
+
+def _has(summary: Summary, kind: Literal["flows", "links"], keys: Sequence[str]) -> bool:
+    """Returns True if a summary has a list of entries with a name and these keys."""
+    found: Any = summary.get(kind)
+    return isinstance(found, list) and all(isinstance(one, dict) and {"name", *keys} <= one.keys() for one in found)
 
 
 def names_of(results: Sequence[RunData]) -> tuple[str, ...]:

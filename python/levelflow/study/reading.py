@@ -8,7 +8,7 @@ import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-from levelflow import _core
+from levelflow import _core, files
 from levelflow._core import ScenarioError
 from levelflow.scenario import Scenario
 from levelflow.study.design import KINDS, Axis, Design, Label, check
@@ -46,14 +46,15 @@ def read(path: Path) -> Plan:
     """
     text = ""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = files.read(path, any_file=True)
         return plan(tomllib.loads(text), path.parent, path.stem)
     except ScenarioError as error:
-        found = [(_core.line(text, mistake), mistake) for mistake in str(error).splitlines()]
+        if not text:
+            raise
+        lines = str(error).splitlines()
+        found = zip(_core.lines(text, lines), lines, strict=True)
         mistakes = Mistakes(f"{path}: line {line}, {what}" if line else f"{path}: {what}" for line, what in found)
         raise mistakes.error() from None
-    except OSError as error:
-        raise ScenarioError(f"{path}: {(error.strerror or str(error)).lower()}") from None
     except (ValueError, RecursionError) as error:
         raise ScenarioError(f"{path}: is not valid TOML: {error}") from None
 
@@ -87,6 +88,7 @@ def plan(raw: Table, folder: Path, name: str) -> Plan:
     kind = wrong.of(_kind, drawn)
     points = wrong.of(_whole, drawn, "design", "points", 1, MAX_VALUES, 1)
     draw = wrong.of(_whole, drawn, "design", "seed", 0, 2**53, 1)
+    wrong.of(_core.check_name, "study, name", str(study.get("name", name)))
     wrong.raise_if_any()
     assert not any(one is None for one in (seed, points, draw))  # None marks a mistake, and mistakes were raised above
     assert scenarios is not None

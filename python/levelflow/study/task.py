@@ -134,8 +134,8 @@ def measure(text: str, warm_up: str | float, build: str, progress: Callable[[flo
     """
     if build != _core.build():
         raise _core.ScenarioError(f"this worker has levelflow {_core.build()}; the study needs {build}")
-    scenario = Scenario.__new__(Scenario)
-    scenario.raw, scenario.origin, scenario._file = json.loads(text), None, ""
+    scenario = Scenario("", "")
+    scenario.raw = json.loads(text)
     result = scenario.run(progress=progress or False)
     return list(_rows(result, warm_up))
 

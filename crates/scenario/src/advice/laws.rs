@@ -1,7 +1,7 @@
 //! Warnings about laws: long control intervals compared with round-trip times, and different host properties for
 //! different laws.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use levelflow_laws::{Any, AnySender, FlowInfo, Protocol, RouterLaw, SenderLaw};
 use levelflow_units::{Bytes, Duration};
@@ -28,10 +28,11 @@ impl Resolved {
     /// has at most one warning, which names the link with the largest ratio.
     pub(super) fn long_intervals(&self) -> Vec<String> {
         let mut worst: BTreeMap<&str, (f64, usize, String)> = BTreeMap::new();
+        let longest = self.longest_round_trips();
         for (l, link) in self.network.links.iter().enumerate() {
             for params in &link.routers {
                 let signalling = params.signalling();
-                let Some(longest) = self.longest_round_trip(l as u32, signalling.name) else {
+                let Some(&longest) = longest.get(&(l as u32, signalling.name)) else {
                     continue;
                 };
                 if !signalling.params.iter().any(|row| row.name == "interval") {
@@ -65,14 +66,19 @@ impl Resolved {
         worst.into_values().map(line).collect()
     }
 
-    /// Returns the longest base round-trip time of the flows of a signalling whose data crosses a link.
-    fn longest_round_trip(&self, link: u32, signalling: &str) -> Option<Duration> {
-        let crossing = self.network.flows.iter().filter(|flow| {
-            let mut paths = flow.routes.paths.iter();
-            flow.params.law().signalling.name == signalling && paths.any(|path| path.forward.contains(&link))
-        });
-        let all = crossing.filter_map(|flow| self.round_trip(flow));
-        all.max().filter(|rtt| *rtt > Duration::ZERO)
+    /// Returns the longest base round-trip time of the flows of each signalling whose data crosses each link.
+    fn longest_round_trips(&self) -> HashMap<(u32, &str), Duration> {
+        let mut longest = HashMap::new();
+        for flow in &self.network.flows {
+            let Some(rtt) = self.round_trip(flow).filter(|rtt| *rtt > Duration::ZERO) else {
+                continue;
+            };
+            for &link in flow.routes.paths.iter().flat_map(|path| &path.forward) {
+                let known = longest.entry((link, flow.params.law().signalling.name)).or_default();
+                *known = rtt.max(*known);
+            }
+        }
+        longest
     }
 
     /// Returns the mean base round-trip time of an entry's flows.

@@ -119,7 +119,7 @@ ack_delay = { every = "often", hold = "never" }
     let error = Scenario::from_value(&value).unwrap_err().to_string();
     let mut lines: Vec<usize> = error
         .lines()
-        .map(|one| levelflow_scenario::line(text, one).expect(one))
+        .map(|one| levelflow_scenario::lines(text, [one])[0].expect(one))
         .collect();
     lines.sort_unstable();
     // The second link has no capacity. This mistake is reported at the first line of the link. Line 26 has two
@@ -169,6 +169,6 @@ fn an_error_is_about_a_line_of_its_file() {
         ("study: \"seed\" is not known here", Some(16)),
         ("study, scenario: is missing", Some(15)),
     ] {
-        assert_eq!(levelflow_scenario::line(text, error), line, "{error}");
+        assert_eq!(levelflow_scenario::lines(text, [error])[0], line, "{error}");
     }
 }

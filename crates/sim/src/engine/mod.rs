@@ -25,7 +25,7 @@ use crate::events::{EventList, Target};
 use crate::flow::{Flow, Phase};
 use crate::id::{AckDelayId, EntryId, FlowId, HopId, IdVec, LinkId, PacketId, RouterId, SessionId};
 use crate::interner::Interner;
-use crate::limit::{MemoryExceeded, max_packets};
+use crate::limit::{EventBudget, LimitExceeded, max_packets};
 use crate::link::Link;
 use crate::packet::{Label, Packet, Slab};
 use crate::pipe::Pipes;
@@ -64,6 +64,8 @@ pub struct Sim<P: Protocol> {
     events: EventList,
     processed: u64,
     memory_limit: Bytes,
+    /// Events of all parts in the current second. Only the budget of the first part is used.
+    budget: EventBudget,
     /// Largest number of packets that fits the memory limit in addition to the existing flows.
     most_packets: usize,
     packets: Slab<HeaderOf<P>>,
@@ -109,11 +111,13 @@ impl<P: Protocol> Sim<P> {
     }
 
     fn of(network: Network<P>, share: Option<Box<Share<HeaderOf<P>>>>) -> Self {
+        let budget = EventBudget::new(&network);
         let Network {
             duration,
             sample,
             seed,
             memory_limit,
+            event_limit: _,
             links: specs,
             flows,
             memories,
@@ -132,6 +136,7 @@ impl<P: Protocol> Sim<P> {
             events: EventList::new(specs.len()),
             processed: 0,
             memory_limit,
+            budget,
             most_packets: max_packets(0, memory_limit),
             packets: Slab::default(),
             classifies: specs.iter().any(|spec| spec.queue.schedules()),
@@ -215,15 +220,18 @@ impl<P: Protocol> Sim<P> {
     /// Continues up to the time `until`, but processes at most `budget` events. Returns true at the end of the run.
     ///
     /// # Errors
-    /// Returns an error if flows and packets exceed the memory limit. Earlier results can still be recorded and
-    /// summarised.
-    pub fn advance(&mut self, until: Time, budget: u64) -> Result<bool, MemoryExceeded> {
+    /// Returns an error if flows and packets exceed the memory limit, or events exceed their limit. Earlier results can
+    /// still be recorded and summarised.
+    pub fn advance(&mut self, until: Time, budget: u64) -> Result<bool, LimitExceeded> {
         let until = until.min(self.end);
         let after = until.saturating_add(Duration::from_ps(1));
         let stop = self.processed.saturating_add(budget);
         while self.processed < stop {
             if self.is_full() {
                 return Err(Self::exceeded(std::slice::from_ref(self)));
+            }
+            if self.budget.is_exceeded(self.now, self.processed) {
+                return Err(Self::exceeds_events(std::slice::from_ref(self)));
             }
             // For any budget, memory is checked after the same events.
             let next = (self.processed | MEMORY_EVERY).saturating_add(1).min(stop);
@@ -263,7 +271,7 @@ impl<P: Protocol> Sim<P> {
 
     /// Returns an error that names the entry with the most packets in flight.
     #[cold]
-    fn exceeded(parts: &[Self]) -> MemoryExceeded {
+    fn exceeded(parts: &[Self]) -> LimitExceeded {
         let Self {
             flows, entries, now, ..
         } = &parts[0];
@@ -277,7 +285,19 @@ impl<P: Protocol> Sim<P> {
         let largest = found.ids().max_by_key(|&i| found[i]).unwrap_or_default();
         let (packets, flows) = found[largest];
         let name = &entries[largest].spec.name;
-        MemoryExceeded::on_the_way(name, packets, flows, *now - Time::ZERO, parts[0].memory_limit)
+        LimitExceeded::on_the_way(name, packets, flows, *now - Time::ZERO, parts[0].memory_limit)
+    }
+
+    /// Returns an error that names the entry that has sent the most packets.
+    #[cold]
+    fn exceeds_events(parts: &[Self]) -> LimitExceeded {
+        let Self {
+            entries, now, budget, ..
+        } = &parts[0];
+        let sent = |&i: &EntryId| parts.iter().map(|part| part.entries[i].counters.data.sent).sum::<u64>();
+        let largest = entries.ids().max_by_key(sent);
+        let name = largest.map_or("", |i| &entries[i].spec.name);
+        LimitExceeded::events(name, *now - Time::ZERO, budget)
     }
 
     #[inline(always)] // one caller, per event

@@ -15,7 +15,7 @@ use super::Sim;
 use crate::cut::Cut;
 use crate::events::Target;
 use crate::id::{EntryId, FlowId, LinkId};
-use crate::limit::MemoryExceeded;
+use crate::limit::LimitExceeded;
 use crate::packet::Packet;
 
 /// State for the exchange between this part and the other parts of the network.
@@ -125,11 +125,17 @@ impl<P: Protocol> Sim<P> {
     }
 
     /// # Errors
-    /// Returns an error if the packets and flows of all parts exceed the memory limit.
-    pub(crate) fn check_memory(parts: &[Self]) -> Result<(), MemoryExceeded> {
+    /// Returns an error if the packets and flows of all parts exceed the memory limit, or if their events exceed the
+    /// limit.
+    pub(crate) fn check_limits(parts: &mut [Self]) -> Result<(), LimitExceeded> {
         let packets: usize = parts.iter().map(|part| part.packets.len()).sum();
         if packets > parts[0].most_packets {
             return Err(Self::exceeded(parts));
+        }
+        let events = parts.iter().map(|part| part.processed).sum();
+        let now = parts[0].now;
+        if parts[0].budget.is_exceeded(now, events) {
+            return Err(Self::exceeds_events(parts));
         }
         Ok(())
     }
