@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from levelflow import files
 from levelflow.style import LOG_STYLE, STYLE
 
 if TYPE_CHECKING:
@@ -57,6 +56,8 @@ def write(figure: Figure, target: Path, **options: Any) -> None:
     drawn = io.BytesIO()
     with any_sign():
         figure.savefig(drawn, format=target.suffix.removeprefix(".").lower(), **options)
+    from levelflow import files  # `levelflow.theory` imports this module, and needs no compiled module
+
     files.replace(target, drawn.getvalue())
 
 

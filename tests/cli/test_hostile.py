@@ -38,7 +38,7 @@ def write(folder, **values):
     (folder / "s.toml").write_text(scenario.to_toml())
 
 
-# **Invariant** (Files): a name that becomes a path leads to no other directory.
+# **Invariant** (Results): a name that becomes a path leads to no other directory.
 @pytest.mark.parametrize("name", ["../../escaped", "/tmp/escaped", "..", ".hidden", "a\u202eb", ""])
 def test_the_name_of_a_study_leads_to_no_other_directory(levelflow, tmp_path, name):
     write(tmp_path)
@@ -47,7 +47,7 @@ def test_the_name_of_a_study_leads_to_no_other_directory(levelflow, tmp_path, na
     assert sorted(path.name for path in tmp_path.iterdir()) == ["STUDY.toml", "s.toml"]
 
 
-# **Invariant** (Files): a file that a scenario names is regular and of bounded size, and no error has its content.
+# **Invariant** (Results): a file that a scenario names is regular and of bounded size, and no error has its content.
 @pytest.mark.parametrize("value", ["link_1_changes", "flow_x1_size"])
 @pytest.mark.parametrize(
     ("file", "said"),

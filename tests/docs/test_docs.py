@@ -257,7 +257,7 @@ def test_theory_depends_one_way():
 
 
 LAYERS = (
-    {"_core", "keywords", "picture", "records", "status", "style", "words"},
+    {"_core", "files", "keywords", "picture", "records", "status", "style", "words"},
     {"theory"},
     {"measure"},
     {"rundata", "summary"},
