@@ -10,14 +10,12 @@ mod header;
 mod interleavings;
 mod offload;
 mod params;
-#[cfg(test)]
-mod requests;
 mod router;
 mod sender;
 #[cfg(test)]
 mod tests;
 
-pub use header::{Header, Receiver};
+pub use header::Header;
 pub use params::{Params, RouterParams};
 pub use router::{Census, Router, fill, smoothed};
 pub use sender::Sender;
@@ -35,11 +33,11 @@ impl Signalling for Signals {
     type Params = RouterParams;
     type Header = Header;
     type Router = Router;
-    type Receiver = Receiver;
+    type Receiver = ();
 
     #[inline]
-    fn reflect(receiver: &mut Receiver, _arrived: &Arrived, header: &Header) -> Header {
-        header.reflected(receiver)
+    fn reflect(_receiver: &mut (), _arrived: &Arrived, header: &Header) -> Header {
+        header.reflected()
     }
 }
 
@@ -49,7 +47,7 @@ impl WireSignalling for Signals {
         number: 8,
         signal: Signal::Rate,
         header: <Header as crate::Header>::LAYOUT,
-        cost: "10 additions, 4 multiplications, 1 division, 13 comparisons",
+        cost: "9 additions, 4 multiplications, 1 division, 10 comparisons",
         routers: RouterInfo {
             kernel: Some(Counting::Locked),
             interval: Some("interval"),

@@ -20,14 +20,14 @@ parameters! {
         /// Control interval of routers; senders use it to choose packet sizes.
         interval: Duration = INTERVAL;
         initial_rate: f64 = Unit::Rate, 40e3, RATE_RANGE,
-            "rate of a flow before its first granted request",
+            "rate of a flow before its first approved proposal",
             "value of JetMax";
         min_rate: f64 = Unit::Rate, 1e3, RATE_RANGE,
-            "smallest rate, used when other traffic fills the link",
+            "smallest rate, used when other traffic fills the link; at least two packets of the smallest size per interval",
             "value of JetMax";
         min_packet: Bytes = Unit::Size, 52.0, (1.0, 65_535.0),
             "smallest packet size of slow senders, headers included",
-            "Levelflow";
+            "an IP header and the header of Level";
         packets_per_interval: f64 = Unit::Number, 10.0, (0.0, 1e6),
             "packets per interval of a slow sender, which reduces the packet size to reach this number; 0 for packets of full size",
             "value of JetMax";
@@ -58,5 +58,11 @@ impl Params {
             packets: self.packets_per_interval,
             smallest: self.min_packet,
         }
+    }
+
+    /// Returns the lowest rate of a sender, bit/s.
+    #[must_use]
+    pub fn floor(&self) -> f64 {
+        self.sizing().floor(self.min_rate)
     }
 }
