@@ -193,9 +193,9 @@ class ScenarioKeys(TypedDict, total=False):
     description: str
     """Description of what the run shows."""
     encapsulation: Literal["none"] | Literal["ethernet+ipv4+udp"] | Literal["ipv6"] | Literal["quic"]
-    """Headers of packets; "none" by default. Sizes of packets include headers. Sizes of transfers, completion times
-    and goodputs count only payload. An ACK has at least the size of its headers, and `min_packet` of a law is at
-    least the size of the headers plus one byte."""
+    """Headers of packets. The default is "ethernet+ipv4+udp", and "none" in the profile "paper". Sizes of packets
+    include headers. Sizes of transfers, completion times and goodputs count only payload. An ACK has at least the
+    size of its headers, and `min_packet` of a law is at least the size of the headers plus one byte."""
     flow: list[FlowKeys]
     """Traffic."""
     law: Table
