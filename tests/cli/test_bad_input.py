@@ -1,7 +1,7 @@
 import polars as pl
 import pytest
 
-from levelflow import Result, Scenario
+from levelflow import Result, Scenario, ScenarioError
 from levelflow.report import series
 
 GOOD = """
@@ -111,6 +111,26 @@ def test_a_directory_that_holds_something_else_is_left_alone(levelflow, tmp_path
     (tmp_path / "mine" / "thesis.tex").write_text("precious")
     assert_refused(levelflow("run", "two-flows", "--out", "mine"), tmp_path, "mine: not empty")
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.tex"]
+
+
+@pytest.mark.parametrize("name", ["rates.pdf", "queues.png", "links.parquet", "report.html"])
+def test_a_run_keeps_files_of_the_user_that_have_names_of_results(levelflow, tmp_path, name):
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / name).write_text("mine")
+    done = levelflow("run", "two-flows", "--out", "mine")
+    assert "mine: not empty" in done.stderr
+    assert (tmp_path / "mine" / name).read_text() == "mine"
+
+
+def test_reading_leaves_a_commit_directory_that_no_run_has_written(tmp_path):
+    (tmp_path / "mine/.commit").mkdir(parents=True)
+    (tmp_path / "mine/.commit/notes").write_text("mine")
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/.commit").symlink_to(tmp_path / "mine")
+    for folder in ("mine", "other"):
+        with pytest.raises(ScenarioError):
+            Result.load(tmp_path / folder)
+    assert (tmp_path / "mine/.commit/notes").read_text() == "mine"
 
 
 def test_a_run_that_outgrows_its_memory_ends_in_one_line_and_keeps_what_it_has(levelflow, tmp_path):

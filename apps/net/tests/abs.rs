@@ -333,9 +333,12 @@ fn impossible_settings_are_rejected_in_one_line() {
         ),
         (
             &["--dev", "lf0", "--loss", "0.1", "--log", "/etc/passwd"],
-            "something else",
+            "not a log of abs",
         ),
-        (&["--dev", "lf0", "--loss", "0.1", "--log", "/dev/zero"], "no file"),
+        (
+            &["--dev", "lf0", "--loss", "0.1", "--log", "/dev/zero"],
+            "not a regular file",
+        ),
     ] {
         let output = run(&namespace, args);
         let said = text(&output.stderr);

@@ -66,12 +66,12 @@ impl Place {
     pub fn claim(target: &Path, keeps_scenario: bool, origin: Option<&Path>) -> Result<Self, Error> {
         let refuse = |problem: &str| Error::Refused(format!("{}: {problem}", target.display()));
         make(target).map_err(|e| refuse(&format!("cannot make this directory: {}", reason(&e))))?;
-        check(target, keeps_scenario, origin)?;
         let lock = Lock::new(target).map_err(|e| match e.kind() {
             ErrorKind::WouldBlock => refuse("another process writes to this directory; choose another with --out"),
             _ => refuse(&reason(&e)),
         })?;
         finish(target).map_err(|e| refuse(&reason(&e)))?;
+        check(target, keeps_scenario, origin)?;
         let manifest = manifest(target);
         let mut place = Self {
             target: target.to_owned(),
@@ -146,10 +146,13 @@ pub fn recover(directory: &Path) -> io::Result<()> {
     Err(ErrorKind::WouldBlock.into())
 }
 
-/// Moves committed files to a directory, after the files of the earlier result were removed.
+/// Moves committed files to a directory, after the files of the earlier result were removed. Leaves a `.commit` that no
+/// run has written.
 fn finish(directory: &Path) -> io::Result<()> {
     let from = directory.join(COMMIT);
-    if !from.exists() {
+    let is_ours = |place: &Path| !place.join(MANIFEST).exists() || is_result(&manifest(place));
+    let is_directory = fs::symlink_metadata(&from).is_ok_and(|found| found.is_dir());
+    if !is_directory || !is_ours(&from) || !is_ours(directory) {
         return Ok(());
     }
     if from.join(MANIFEST).exists() {
@@ -169,7 +172,11 @@ fn finish(directory: &Path) -> io::Result<()> {
         }
         sync(directory)?;
     }
-    remove(&from)
+    // Each run writes a manifest, which is moved last. So without a manifest, the rest of a replacement is empty.
+    match fs::remove_dir(&from) {
+        Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => Ok(()),
+        done => done,
+    }
 }
 
 /// Removes the files of a result, its manifest last. Keeps files of the user.
@@ -204,7 +211,13 @@ fn check(target: &Path, keeps_scenario: bool, origin: Option<&Path>) -> Result<(
     let manifest = manifest(target);
     let partial = target.join(PARTIAL);
     let ours = |name: &String| is_of_result(name) || [COMMIT, WHOLE, ".lock"].contains(&name.as_str());
-    let is_own = |names: &[String]| names.iter().all(|name| ours(name) || name == PARTIAL);
+    // A run without a manifest has left only stored rows and hidden files. Other files belong to the user.
+    let is_rest = |name: &String| {
+        name.starts_with('.') && ours(name)
+            || name == PARTIAL
+            || name.strip_suffix(".parquet").is_some_and(|stem| TABLES.contains(&stem)) && target.join(name).is_dir()
+    };
+    let is_own = |names: &[String]| names.iter().all(is_rest);
     if !is_result(&manifest) && !is_own(&found) {
         return refuse("not empty and not a result directory; choose another with --out");
     }
