@@ -174,7 +174,7 @@ def draw(path: Path, rows: dict[tuple[str, str, float], Row]) -> None:
         axes.axvline(1, color="gray", linewidth=0.8)
         axes.set(xlabel="mean completion time / processor sharing", ylabel=label, xscale="log")
     loss.set_yscale("symlog", linthresh=10)
-    loss.set_ylim(bottom=-1)
+    loss.set_ylim(-1, 2 * max(10, *(row.dropped for row in rows.values())))
     delay.set_yscale("log")
     delay.legend(fontsize=8)
     figure.savefig(path, dpi=120)

@@ -79,6 +79,7 @@ class Simulation:
     def summary(self) -> str:
         """Returns the JSON of the exact counters; raises RuntimeError if packets are not conserved."""
 
+MAX_BYTES: int
 RESULT_FORMAT: str
 
 class Recording:
@@ -110,8 +111,11 @@ def recover(path: PathLike[str], /) -> None:
 def replace(path: PathLike[str], content: bytes, /) -> None:
     """Replaces a file by new content, atomically and durably."""
 
-def read(path: PathLike[str], any: bool = False) -> bytes:
-    """Reads a regular file, or any file, of at most 256 MiB; raises OSError or ScenarioError."""
+def read(path: PathLike[str], /) -> str:
+    """Returns the text of a regular file of at most 256 MiB; raises OSError or ScenarioError."""
+
+def text(path: PathLike[str], content: bytes, /) -> str:
+    """Converts the content of a file to text; raises ScenarioError, with the path, above 256 MiB or without UTF-8."""
 
 class Router:
     def __new__(cls, law: str, capacity_bps: float, params_json: str, id: int, logged: bool = False) -> Router: ...

@@ -34,9 +34,15 @@ def interrupted() -> int:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Raises KeyboardInterrupt on both signals within the context, in the main thread."""
+    """Raises KeyboardInterrupt on both signals within the context, in the main thread.
+
+    An ignored signal stays ignored: a shell lets its background jobs ignore Ctrl-C.
+    """
     _received.clear()
-    before = {number: signal.signal(number, interrupt) for number in NUMBERS}
+    usual = {number: signal.getsignal(number) for number in NUMBERS}
+    before = {number: old for number, old in usual.items() if old is not signal.SIG_IGN}
+    for number in before:
+        signal.signal(number, interrupt)
     try:
         yield
     finally:

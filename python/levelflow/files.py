@@ -14,8 +14,7 @@ def replace(path: Path, content: str | bytes) -> None:
         OSError: If the file is not writable.
         ScenarioError: If the path names something other than a regular file.
     """
-    if not path.parent.exists():
-        path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     _core.replace(path, content.encode() if isinstance(content, str) else content)
 
 
@@ -38,8 +37,9 @@ def read(path: Path, *, any_file: bool = False) -> str:
         ScenarioError: If the file is unreadable; the message has the path and nothing of the content.
     """
     try:
-        return _core.read(path, any_file).decode("utf-8")
+        if not any_file:
+            return _core.read(path)
+        with path.open("rb") as file:  # Ctrl-C ends a read in Python, also of a pipe
+            return _core.text(path, file.read(_core.MAX_BYTES + 1))
     except OSError as error:
         raise _core.ScenarioError(f"{path}: {(error.strerror or str(error)).lower()}") from None
-    except UnicodeDecodeError as error:
-        raise _core.ScenarioError(f"{path}: byte {error.start + 1} is not UTF-8; needs text") from None

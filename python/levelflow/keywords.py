@@ -194,12 +194,12 @@ class ScenarioKeys(TypedDict, total=False):
     """Description of what the run shows."""
     encapsulation: Literal["none"] | Literal["ethernet+ipv4+udp"] | Literal["ipv6"] | Literal["quic"]
     """Headers of packets; "none" by default. Sizes of packets include headers. Sizes of transfers, completion times
-    and goodputs count only payload. An ACK has at least the size of its headers, and `min_packet` of a law is at
-    least the size of the headers plus one byte."""
+    and goodputs count only payload. An ACK has at least the size of its headers plus 16 bytes, and `min_packet` of
+    a law is at least the size of the headers plus one byte."""
     event_limit: Whole
     """Limit on the events per simulated second, on average over a second. A run that needs more ends early and
-    keeps the results up to then. The default is 20 times the packets that all links can send, and at least 16
-    million."""
+    keeps the results up to then. The default is 16 million, plus 1 million per link, plus 20 per packet that the
+    links can send."""
     flow: list[FlowKeys]
     """Traffic."""
     law: Table

@@ -58,7 +58,7 @@ def run(
         with _signals() as caught, _reporting(progress, resolved["name"]) as report:
             _advance(simulation, recording, capture, caught, report)
     except BaseException:
-        with suppress(OSError):  # a full disk; the rows that are stored stay
+        with suppress(OSError, ScenarioError):  # a full disk; the rows that are stored stay
             recording.close("partial", None)
         raise
     finally:

@@ -1,6 +1,7 @@
 """After one or several Ctrl-C, results are kept. The command reports the interruption and exits with status 130."""
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -44,6 +45,42 @@ def interrupted(words, folder, ready, pauses):
     # reports as status 130.
     assert process.returncode in {130, -signal.SIGINT}
     return printed, said
+
+
+def opened(pipe):
+    """Returns a function that is True once a command reads a pipe. The pipe then has a writer without data."""
+    os.mkfifo(pipe)
+
+    def ready():
+        try:
+            os.open(pipe, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:
+            return False
+        return True
+
+    return ready
+
+
+@pytest.mark.parametrize("command", ["run", "study"])
+def test_an_interruption_ends_the_read_of_a_pipe(tmp_path, command):
+    # Python may miss a signal between two of its calls until the second call ends.
+    _, said = interrupted([command, "pipe"], tmp_path, opened(tmp_path / "pipe"), [1.0])
+    assert "levelflow: interrupted" in said
+
+
+def test_a_command_that_ignores_ctrl_c_still_ignores_it(tmp_path):
+    """A shell starts its background jobs like this."""
+    ready = opened(tmp_path / "pipe")
+    words = ["sh", "-c", 'trap "" INT; exec "$0" run pipe', COMMAND]
+    with subprocess.Popen(words, stderr=subprocess.PIPE, text=True, cwd=tmp_path) as process:
+        while not ready():
+            time.sleep(0.02)
+        time.sleep(1)
+        process.send_signal(signal.SIGINT)
+        time.sleep(1)
+        assert process.poll() is None
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(timeout=60) == 128 + signal.SIGTERM
 
 
 def test_an_interruption_ends_the_wait_for_a_run():

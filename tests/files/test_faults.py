@@ -160,6 +160,20 @@ def assert_loadable(disk, folder, over_a_result):
     assert found["last_s"] <= found["simulated_s"] < found["last_s"] + 0.1, found
 
 
+def hits(disk, tmp_path, command, sample):
+    """Yields calls of a command to hit, each with a new folder for the command, and what the command produces."""
+    before = command.prepare(disk, tmp_path / "before")
+    whole = copied(before, tmp_path / "whole")
+    done = disk(whole, *command.words)
+    assert done["status"] == 0, done
+    wanted = output(whole, command)
+    assert None not in wanted.values()
+    for at in points(done["calls"], sample):
+        folder = copied(before, tmp_path / str(at))
+        yield at, folder, wanted
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 # **Invariant** (Results): after a kill at any call that changes the disk, and after a loss of power there, a result is
 # the earlier one, the new one or absent, and the same command succeeds. With `test_a_full_disk_keeps_the_old_result`.
 @pytest.mark.parametrize(
@@ -168,14 +182,7 @@ def assert_loadable(disk, folder, over_a_result):
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_kill_at_any_call_loses_nothing(disk, tmp_path, name, power):
     command = COMMANDS[name]
-    before = command.prepare(disk, tmp_path / "before")
-    whole = copied(before, tmp_path / "whole")
-    done = disk(whole, *command.words)
-    assert done["status"] == 0, done
-    wanted = output(whole, command)
-    assert None not in wanted.values()
-    for at in points(done["calls"], command.sample):
-        folder = copied(before, tmp_path / str(at))
+    for at, folder, wanted in hits(disk, tmp_path, command, command.sample):
         killed = disk(folder, *command.words, mode="kill", at=at, power=power)
         assert killed["status"] == -9, killed
         if name.startswith("run"):
@@ -183,18 +190,13 @@ def test_a_kill_at_any_call_loses_nothing(disk, tmp_path, name, power):
         again = disk(folder, *command.words)
         assert again["status"] == 0, (at, again)
         assert output(folder, command) == wanted, at
-        shutil.rmtree(folder)
 
 
 @pytest.mark.parametrize("error", ["ENOSPC", in_full("EDQUOT"), in_full("EROFS")])
 @pytest.mark.parametrize("name", COMMANDS)
 def test_a_full_disk_keeps_the_old_result(disk, tmp_path, name, error):
     command = COMMANDS[name]
-    before = command.prepare(disk, tmp_path / "before")
-    whole = copied(before, tmp_path / "whole")
-    done = disk(whole, *command.words)
-    for at in points(done["calls"], -(-command.sample // 2)):
-        folder = copied(before, tmp_path / str(at))
+    for at, folder, wanted in hits(disk, tmp_path, command, -(-command.sample // 2)):
         failed = disk(folder, *command.words, mode="fail", at=at, error=error)
         if failed["status"]:
             assert failed["status"] == 2, (at, failed)
@@ -202,22 +204,19 @@ def test_a_full_disk_keeps_the_old_result(disk, tmp_path, name, error):
             assert lines, at
             assert lines[-1].startswith("levelflow: "), (at, failed["err"])
             assert "Traceback" not in failed["err"], (at, failed["err"])
+        else:
+            assert output(folder, command) == wanted, at
         if name.startswith("run"):
             assert_loadable(disk, folder, "over" in name)
         again = disk(folder, *command.words)
         assert again["status"] == 0, (at, again)
-        assert output(folder, command) == output(whole, command)
-        shutil.rmtree(folder)
+        assert output(folder, command) == wanted, at
 
 
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name != "topology"])
 def test_a_removed_directory_ends_a_command_with_one_line(disk, tmp_path, name):
     command = COMMANDS[name]
-    before = command.prepare(disk, tmp_path / "before")
-    whole = copied(before, tmp_path / "whole")
-    done = disk(whole, *command.words)
-    for at in points(done["calls"], command.sample):
-        folder = copied(before, tmp_path / str(at))
+    for at, folder, _ in hits(disk, tmp_path, command, command.sample):
         gone = disk(folder, *command.words, mode="remove", at=at)
         assert gone["status"] in (0, 2), (at, gone)
         assert "Traceback" not in gone["err"], (at, gone["err"])

@@ -12,7 +12,7 @@ use clap::Args;
 use levelflow_units::{Buffer, Duration, Time};
 use serde::Serialize;
 
-use levelflow_files::{read, read_any, reason, text};
+use levelflow_files::{read, read_any, reason};
 use levelflow_host::clock::Clock;
 use levelflow_host::{Error, sys, terminal};
 use levelflow_link::control::{Change, Setting, schedule};
@@ -239,7 +239,7 @@ impl Link {
         let mut sources: Vec<Changes> = Vec::new();
         if let Some(path) = &self.schedule {
             let wrong = |e: &dyn Display| Error::input(format_args!("schedule {}: {e}", path.display()));
-            let text = read_any(path).and_then(text).map_err(|e| wrong(&reason(&e)))?;
+            let text = read_any(path).map_err(|e| wrong(&reason(&e)))?;
             sources.push(Box::new(schedule(&text).map_err(|e| wrong(&e))?.into_iter()));
         }
         for (path, forward) in [(&self.trace, true), (&self.reverse_trace, false)] {
@@ -271,7 +271,7 @@ fn recorded(path: &Path, forward: bool) -> Result<Changes, Error> {
     } else {
         Trace::Mahimahi(name)
     };
-    let read = |path: &str| read(Path::new(path)).and_then(text).map_err(|e| reason(&e));
+    let read = |path: &str| read(Path::new(path)).map_err(|e| reason(&e));
     let settings = move |state: Recorded| {
         let rate = state.capacity.map(|rate| Setting::Rate(Some(rate)));
         let loss = state.loss.and_then(|loss| loss.read().ok()).map(Setting::Loss);

@@ -7,12 +7,13 @@ use std::path::Path;
 /// Largest file that is read, bytes.
 pub const MAX_BYTES: u64 = 256 << 20;
 
-/// Reads a regular file of at most [`MAX_BYTES`]. Devices and pipes are rejected, because they may have no end.
+/// Reads the text of a regular file of at most [`MAX_BYTES`]. Devices and pipes are rejected, because they may have no
+/// end.
 ///
 /// # Errors
-/// Returns an error if the file cannot be read, is too large, or is not a regular file. The error has no content of
-/// the file.
-pub fn read(path: &Path) -> io::Result<Vec<u8>> {
+/// Returns an error if the file cannot be read, is too large, is not UTF-8, or is not a regular file. The error has no
+/// content of the file.
+pub fn read(path: &Path) -> io::Result<String> {
     let file = open(path)?;
     let found = file.metadata()?;
     if found.is_dir() {
@@ -24,19 +25,22 @@ pub fn read(path: &Path) -> io::Result<Vec<u8>> {
     contents(file)
 }
 
-/// Reads at most [`MAX_BYTES`] of a file, device or pipe that the user named on the command line.
+/// Reads text of at most [`MAX_BYTES`] from a file, device or pipe that the user named on the command line.
 ///
 /// # Errors
-/// Returns an error if the file cannot be read, or is too large.
-pub fn read_any(path: &Path) -> io::Result<Vec<u8>> {
+/// Returns an error if the file cannot be read, is too large, or is not UTF-8.
+pub fn read_any(path: &Path) -> io::Result<String> {
     contents(File::open(path)?)
 }
 
-/// Converts the bytes of a file to text.
+/// Converts bytes to text.
 ///
 /// # Errors
-/// Returns an error with the position of the first byte that is not UTF-8.
+/// Returns an error if there are more than [`MAX_BYTES`], or if they are not UTF-8. The error has no content.
 pub fn text(bytes: Vec<u8>) -> io::Result<String> {
+    if bytes.len() as u64 > MAX_BYTES {
+        return Err(io::Error::other("larger than 256 MiB"));
+    }
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to() + 1;
         io::Error::other(format!("byte {at} is not UTF-8; needs lines of text"))
@@ -55,13 +59,10 @@ fn open(path: &Path) -> io::Result<File> {
     options.open(path)
 }
 
-fn contents(file: File) -> io::Result<Vec<u8>> {
+fn contents(file: File) -> io::Result<String> {
     let mut bytes = Vec::new();
     file.take(MAX_BYTES + 1).read_to_end(&mut bytes)?;
-    if bytes.len() as u64 > MAX_BYTES {
-        return Err(io::Error::other("larger than 256 MiB"));
-    }
-    Ok(bytes)
+    text(bytes)
 }
 
 #[cfg(all(test, unix))]
@@ -94,7 +95,9 @@ mod tests {
 
     #[test]
     fn an_error_has_the_place_and_not_the_content() {
-        let said = text(b"secret\xff".to_vec()).unwrap_err().to_string();
-        assert_eq!(said, "byte 7 is not UTF-8; needs lines of text");
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("binary");
+        std::fs::write(&path, b"secret\xff").unwrap();
+        assert_eq!(refused(&path), "byte 7 is not UTF-8; needs lines of text");
     }
 }

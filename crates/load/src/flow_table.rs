@@ -52,6 +52,8 @@ pub struct Arriving {
     /// Receiver of the flow.
     pub receiver: Receiver,
     last_packet_at: Time,
+    /// Arrival time of the first packet. Entries of queues that are older belong to an evicted flow of the same name.
+    started_at: Time,
 }
 
 /// Flows at the receiver. A new flow replaces an idle one if its source or the table has no room. Packets with forged
@@ -111,6 +113,7 @@ impl FlowTable {
                 nearest: i64::MAX,
                 receiver,
                 last_packet_at: now,
+                started_at: now,
             };
             self.flows.insert(key, flow);
         }
@@ -163,9 +166,9 @@ impl FlowTable {
         self.ended.retain(|_, at| now.since(*at) <= IDLE);
         let flows = &self.flows;
         let queues = self.per_source.values_mut().map(|source| &mut source.queue);
-        queues
-            .chain([&mut self.all])
-            .for_each(|queue| queue.retain(|(key, _)| flows.contains_key(key)));
+        queues.chain([&mut self.all]).for_each(|queue| {
+            queue.retain(|(key, examined)| flows.get(key).is_some_and(|flow| *examined >= flow.started_at));
+        });
         old.into_iter().filter_map(|(from, id)| self.forget(from, id)).collect()
     }
 
@@ -192,6 +195,7 @@ impl FlowTable {
 fn idle(flows: &HashMap<Key, Arriving>, queue: &mut Queue) -> Option<Key> {
     while let Some((key, examined)) = queue.pop_front() {
         match flows.get(&key) {
+            Some(flow) if flow.started_at > examined => {}
             Some(flow) if flow.last_packet_at > examined => queue.push_back((key, flow.last_packet_at)),
             Some(_) => return Some(key),
             None => {}
@@ -301,6 +305,19 @@ mod tests {
         assert_eq!(table.flows[&(honest, 0)].counts.packets, 7);
         assert_eq!(table.expire(now, true).len(), MAX_FLOWS);
         assert!(table.per_source.is_empty());
+    }
+
+    #[test]
+    fn evicted_flows_that_return_leave_no_old_entries() {
+        let mut table = FlowTable::default();
+        let (source, mut now) = (([10, 0, 0, 1], 1).into(), Time::ZERO);
+        for packet in 0..3 * (PER_SOURCE + 1) {
+            now += Duration::from_us(1);
+            assert!(starts(&mut table, now, source, packet % (PER_SOURCE + 1)));
+        }
+        assert!(table.all.len() > table.len());
+        table.expire(now, false);
+        assert_eq!(table.all.len(), table.len());
     }
 
     #[test]

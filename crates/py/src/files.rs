@@ -7,7 +7,6 @@ use levelflow_files as files;
 use levelflow_results as results;
 use pyo3::exceptions::{PyBlockingIOError, PyOSError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
 
 use crate::error::ScenarioError;
 use crate::simulation::Simulation;
@@ -92,13 +91,16 @@ pub fn replace(py: Python<'_>, path: PathBuf, content: &[u8]) -> PyResult<()> {
         .map_err(|e| of_system(&path, &e))
 }
 
-/// Reads a regular file of bounded size, or, if `any` is true, any file.
+/// Returns the text of a regular file of bounded size.
 #[pyfunction]
-#[pyo3(signature = (path, any=false))]
-pub fn read(py: Python<'_>, path: PathBuf, any: bool) -> PyResult<Bound<'_, PyBytes>> {
-    let read = if any { files::read_any } else { files::read };
-    let bytes = py.detach(|| read(&path)).map_err(|e| of_system(&path, &e))?;
-    Ok(PyBytes::new(py, &bytes))
+pub fn read(py: Python<'_>, path: PathBuf) -> PyResult<String> {
+    py.detach(|| files::read(&path)).map_err(|e| of_system(&path, &e))
+}
+
+/// Converts the content of a file to text. The path is for errors.
+#[pyfunction]
+pub fn text(path: PathBuf, content: Vec<u8>) -> PyResult<String> {
+    files::text(content).map_err(|e| of_system(&path, &e))
 }
 
 fn ended() -> PyErr {

@@ -7,7 +7,7 @@ mod stepping;
 
 use std::path::PathBuf;
 
-use levelflow_files::{read, reason, text};
+use levelflow_files::{MAX_BYTES, read, reason};
 use levelflow_results::Summary;
 use levelflow_scenario::{self as scenario, BufferRecord, LawRecord, QueueRecord, Scenario, ScenarioRecord, Step};
 use levelflow_sim::replay::{Replay, replay as replay_log};
@@ -30,7 +30,7 @@ fn parse(text: &str) -> PyResult<String> {
 #[pyfunction]
 fn read_traces(json: &str, folder: PathBuf) -> PyResult<String> {
     let mut raw = serde_json::from_str(json).map_err(|e| PyValueError::new_err(e.to_string()))?;
-    let read = |path: &str| read(&folder.join(path)).and_then(text).map_err(|e| reason(&e));
+    let read = |path: &str| read(&folder.join(path)).map_err(|e| reason(&e));
     scenario::read_traces(&mut raw, read).map_err(refuse)?;
     Ok(raw.to_string())
 }
@@ -136,6 +136,7 @@ fn build() -> String {
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;
+    module.add("MAX_BYTES", MAX_BYTES)?;
     module.add("RESULT_FORMAT", levelflow_results::FORMAT)?;
     module.add_class::<Simulation>()?;
     module.add_class::<files::Recording>()?;
@@ -162,6 +163,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(files::recover, module)?,
         wrap_pyfunction!(files::replace, module)?,
         wrap_pyfunction!(files::read, module)?,
+        wrap_pyfunction!(files::text, module)?,
     ] {
         module.add_function(function)?;
     }

@@ -13,7 +13,7 @@ use crate::error::Error;
 
 /// Format identifier in the manifest.
 pub const FORMAT: &str = "levelflow result 1";
-/// Manifest. It is the last file to leave and the last file to arrive, so it marks the progress of a replacement.
+/// Manifest. A replacement removes the old manifest last and moves the new one last, so it marks the progress.
 pub const MANIFEST: &str = "manifest.json";
 /// Tables, `NAME.parquet`.
 pub const TABLES: [&str; 4] = ["flows", "members", "links", "transfers"];
@@ -56,7 +56,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// Locks a directory for a new result. Finishes an interrupted replacement, and removes the rest of a killed run.
+    /// Locks a directory for a new result. Finishes an interrupted replacement, and removes files of a killed run.
     /// Keeps an earlier result. `keeps_scenario` is true for a run on the testbed. `origin` is the file from which the
     /// scenario was read.
     ///
@@ -254,7 +254,7 @@ fn is_result(manifest: &Value) -> bool {
 /// Returns the manifest of a directory; null if there is none.
 fn manifest(directory: &Path) -> Value {
     let read = levelflow_files::read(&directory.join(MANIFEST)).unwrap_or_default();
-    serde_json::from_slice(&read).unwrap_or_default()
+    serde_json::from_str(&read).unwrap_or_default()
 }
 
 fn entries(directory: &Path) -> io::Result<Vec<String>> {

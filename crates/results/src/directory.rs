@@ -3,6 +3,7 @@
 //! simulated time that the tables cover. A new result replaces an earlier one when it is [complete](crate::commit).
 
 use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 
 use levelflow_files::replace;
@@ -23,6 +24,8 @@ pub struct Recording {
     names: Names,
     tables: [Growing; TABLES.len()],
     parts: u32,
+    /// True if a write to the single files has failed.
+    is_torn: bool,
 }
 
 /// Table that grows during a run. During the run, each flush writes a file with new rows. At the end, a single file
@@ -62,6 +65,7 @@ impl Recording {
                 file: None,
             }),
             parts: 0,
+            is_torn: false,
         })
     }
 
@@ -122,6 +126,10 @@ impl Recording {
     /// # Errors
     /// Returns an error if a file cannot be written.
     pub fn finish(&mut self, now_s: f64, complete: bool) -> Result<PathBuf, Error> {
+        if self.is_torn {
+            let error = io::Error::other("rows are missing after a failed write; the stored rows stay");
+            return Err(Error::at(&self.place.whole())(error));
+        }
         for i in 0..self.tables.len() {
             self.write_groups(i, true)?;
             let (whole, file) = (self.whole(self.tables[i].name), self.tables[i].file.take());
@@ -163,6 +171,7 @@ impl Recording {
         let whole = self.whole(self.tables[table].name);
         let growing = &mut self.tables[table];
         let Some(rest) = &mut growing.rest else { return Ok(()) };
+        self.is_torn = true; // until the last write has succeeded
         while rest.rows() >= ROWS_PER_GROUP || ended && (rest.rows() > 0 || growing.file.is_none()) {
             let rows = rest.split_front(rest.rows().min(ROWS_PER_GROUP));
             let mut file = if let Some(file) = growing.file.take() {
@@ -174,6 +183,7 @@ impl Recording {
             file.write(&rows, &self.names).map_err(Error::at(&whole))?;
             growing.file = Some(file);
         }
+        self.is_torn = false;
         Ok(())
     }
 
@@ -287,6 +297,22 @@ mod tests {
             left.iter().all(|name| !name.to_string_lossy().starts_with('.')),
             "{left:?}"
         );
+    }
+
+    #[test]
+    fn a_table_with_a_failed_write_does_not_replace_the_stored_rows() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut recording = Recording::new(dir.path(), manifest(), None).unwrap();
+        recording.append(&mut recorded(0.1));
+        recording.flush(0.1).unwrap();
+        let whole = recording.place.whole();
+        fs::remove_dir(&whole).unwrap();
+        assert!(recording.finish(0.1, true).is_err());
+        fs::create_dir(&whole).unwrap();
+        let again = recording.finish(0.1, true).unwrap_err().to_string();
+        assert!(again.contains("rows are missing after a failed write"), "{again}");
+        drop(recording);
+        assert_eq!(rows(&dir.path().join("flows.parquet/part-00000.parquet")).len(), 2);
     }
 
     #[test]

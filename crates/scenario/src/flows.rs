@@ -53,8 +53,13 @@ impl FlowReader<'_> {
     }
 
     fn dist<T: Base>(&self, key: &str, value: Option<&Varying<T>>) -> Fallible<Option<Dist>> {
-        let read = value.map(|v| v.dist(self.framing().payload())).transpose();
+        let read = value.map(|v| v.dist(self.payload())).transpose();
         read.map_err(|problem| self.value(key, problem))
+    }
+
+    /// Returns the payload of a full packet.
+    fn payload(&self) -> Bytes {
+        self.framing().payload()
     }
 
     /// Returns the packet sizes of the flow. Headers of an unknown law have no size.
@@ -213,7 +218,7 @@ impl FlowReader<'_> {
     fn size_unit(&self) -> Bytes {
         let in_packets = |size: &Varying<Size>| size.any(|v| matches!(v, Size::Packets(_)));
         match &self.flow.size {
-            Some(size) if in_packets(size) => self.framing().payload(),
+            Some(size) if in_packets(size) => self.payload(),
             _ => Bytes::new(1),
         }
     }
@@ -229,7 +234,7 @@ impl FlowReader<'_> {
         }
         let wrong = |problem| self.value("session", problem);
         let count = |what: &str, value: &Varying<Count>| {
-            let dist = value.dist(self.framing().payload()).map_err(wrong)?;
+            let dist = value.dist(self.payload()).map_err(wrong)?;
             let largest = if dist.max().is_finite() {
                 dist.max()
             } else {
@@ -244,7 +249,7 @@ impl FlowReader<'_> {
         Ok(Some(SessionSpec {
             pages: count("pages", &session.pages)?,
             objects: count("objects", &session.objects)?,
-            think: session.think.dist(self.framing().payload()).map_err(wrong)?,
+            think: session.think.dist(self.payload()).map_err(wrong)?,
         }))
     }
 
@@ -267,10 +272,10 @@ impl FlowReader<'_> {
             }
             &ApplicationChoice::OnOff(OnOff { rate, ref on, ref off }) => {
                 check(rate)?;
-                let [on, off] = [on, off].map(|time| time.dist(self.framing().payload()).map_err(wrong));
+                let [on, off] = [on, off].map(|time| time.dist(self.payload()).map_err(wrong));
                 let (on, off) = (on?, off?);
                 let packet = rate
-                    .time_to_send(self.framing().payload())
+                    .time_to_send(self.payload())
                     .map_or(f64::INFINITY, Duration::as_secs_f64);
                 if on.max() * MOST_PERIODS < packet {
                     return Err(wrong(format!(
@@ -283,8 +288,8 @@ impl FlowReader<'_> {
                 }
             }
             ApplicationChoice::Responses(Responses { size, think }) => ApplicationSpec::Responses {
-                size: size.dist(self.framing().payload()).map_err(wrong)?,
-                think: think.dist(self.framing().payload()).map_err(wrong)?,
+                size: size.dist(self.payload()).map_err(wrong)?,
+                think: think.dist(self.payload()).map_err(wrong)?,
             },
         }))
     }
@@ -348,7 +353,7 @@ impl FlowReader<'_> {
         };
         let interval = |value: &Varying<Duration>| {
             value
-                .dist(self.framing().payload())
+                .dist(self.payload())
                 .map_err(|problem| self.value("arrivals", problem))
         };
         let poisson = |rate: f64| {
@@ -373,8 +378,8 @@ impl FlowReader<'_> {
         };
         let dist = |problem| self.value("ack_delay", problem);
         Ok(Some(AckDelaySpec {
-            every: delay.every.dist(self.framing().payload()).map_err(dist)?,
-            hold: delay.hold.dist(self.framing().payload()).map_err(dist)?,
+            every: delay.every.dist(self.payload()).map_err(dist)?,
+            hold: delay.hold.dist(self.payload()).map_err(dist)?,
             spacing: delay.spacing,
         }))
     }

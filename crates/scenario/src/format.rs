@@ -38,7 +38,8 @@ pub struct Scenario {
     #[serde(default = "default_memory_limit")]
     pub memory_limit: Bytes,
     /// Limit on the events per simulated second, on average over a second. A run that needs more ends early and keeps
-    /// the results up to then. The default is 20 times the packets that all links can send, and at least 16 million.
+    /// the results up to then. The default is 16 million, plus 1 million per link, plus 20 per packet that
+    /// the links can send.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event_limit: Option<u64>,
     /// Time between samples in the results.
@@ -48,8 +49,8 @@ pub struct Scenario {
     #[serde(default, skip_serializing_if = "Profile::is_linux")]
     pub profile: Profile,
     /// Headers of packets; "none" by default. Sizes of packets include headers. Sizes of transfers, completion times
-    /// and goodputs count only payload. An ACK has at least the size of its headers, and `min_packet` of a law is at
-    /// least the size of the headers plus one byte.
+    /// and goodputs count only payload. An ACK has at least the size of its headers plus 16 bytes, and `min_packet` of a
+    /// law is at least the size of the headers plus one byte.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub encapsulation: Option<Encapsulation>,
     /// Upper bound of the random processing time per packet at its sender. The default is the transmission time of one

@@ -184,7 +184,7 @@ fn opportunities(text: &str) -> Result<Opportunities, String> {
     for (number, line) in lines(text) {
         let time = line
             .parse()
-            .map_err(|_| format!("line {number}: is not a whole number of milliseconds"))?;
+            .map_err(|_| format!("line {number}: needs a whole number of milliseconds"))?;
         if time > LAST_MS {
             return Err(format!(
                 "line {number}: {time} ms; allowed: up to {LAST_MS} ms after the start of the trace"
@@ -277,7 +277,7 @@ mod tests {
             ("mahimahi", "0\n", "the last above 0"),
             ("mahimahi", "3\n2\n", "line 2: 2 ms is before"),
             ("mahimahi", "1700000000000\n", "line 1: 1700000000000 ms; allowed"),
-            ("mahimahi", "1.5\n", "line 1: is not a whole number"),
+            ("mahimahi", "1.5\n", "line 1: needs a whole number"),
         ] {
             let problem = read(json!({ kind: "f" }), text).unwrap_err();
             let place = "link 1 (A->B), changes: f: ";

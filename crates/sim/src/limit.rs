@@ -3,7 +3,7 @@
 
 use derive_more::{Display, Error};
 use levelflow_laws::{Any, AnyHeader, FlowInfo, Protocol, SenderLaw};
-use levelflow_scenario::{Arrivals, FlowSpec, Network};
+use levelflow_scenario::{Arrivals, FlowSpec, LinkSpec, Network};
 use levelflow_units::{Bytes, Duration, Time};
 
 use crate::flow::Flow;
@@ -63,7 +63,11 @@ impl EventBudget {
 /// Returns the default limit on the events per simulated second. Networks that deliver most packets need fewer events.
 fn default_event_limit<P: Protocol>(network: &Network<P>) -> u64 {
     let smallest = network.flows.iter().map(|flow| flow.packet.get()).min().unwrap_or(1);
-    let capacity: f64 = network.links.iter().map(|link| link.capacity.bps()).sum();
+    let largest = |link: &LinkSpec<P>| {
+        let later = link.changes.iter().map(|state| state.capacity.bps());
+        later.fold(link.capacity.bps(), f64::max)
+    };
+    let capacity: f64 = network.links.iter().map(largest).sum();
     let packets = capacity / (8.0 * smallest.max(1) as f64);
     (MIN_EVENT_LIMIT + EVENTS_PER_LINK * network.links.len() as f64 + EVENTS_PER_PACKET * packets) as u64
 }
@@ -132,7 +136,7 @@ impl LimitExceeded {
         let limit = budget.limit;
         Self {
             flow: flow.to_owned(),
-            needs: format!("after {:.3} s, a second has more events", now.as_secs_f64()),
+            needs: format!("the second before {:.3} s has more events", now.as_secs_f64()),
             limit: format!("event_limit is {limit}"),
         }
     }
@@ -152,4 +156,27 @@ impl LimitExceeded {
 
 fn memory_limit(limit: Bytes) -> String {
     format!("memory_limit is {limit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use levelflow_scenario::Scenario;
+
+    use super::*;
+
+    #[test]
+    fn the_default_limit_on_events_allows_the_largest_capacity_of_a_link() {
+        let limit = |link: &str| {
+            let text = format!(
+                "name = 'n'\nduration = '2 s'\nlink = [{{ from = 'A', to = 'B', delay = '1 ms', duplex = true, {link} }}]\n\
+                 flow = [{{ name = 'x', law = 'reno', from = 'A', to = 'B', packet = '1000 B' }}]"
+            );
+            let scenario = Scenario::from_value(&Scenario::parse(&text).unwrap()).unwrap();
+            default_event_limit(&scenario.resolve().unwrap().network)
+        };
+        let rising = limit("capacity = '1 Mb/s', changes = [{ at = '1 s', capacity = '8 Gb/s' }]");
+        assert_eq!(rising, limit("capacity = '8 Gb/s'"));
+        // Two directions with a million packets per second each.
+        assert_eq!(rising, 16_000_000 + 2_000_000 + 40_000_000);
+    }
 }

@@ -85,7 +85,8 @@ fn a_source_that_sends_ever_faster_ends_the_run_and_is_named() {
     let mut sim = start(&format!("event_limit = 300000\n{EXPLODES}"));
     let said = sim.advance(Time::from_ps(u64::MAX), u64::MAX).unwrap_err().to_string();
     assert!(
-        said.starts_with("flow f: after ") && said.contains("a second has more events, but event_limit is 300000;"),
+        said.starts_with("flow f: the second before ")
+            && said.contains(" s has more events, but event_limit is 300000;"),
         "{said}"
     );
     assert!(sim.events() < 1_000_000, "{}", sim.events());

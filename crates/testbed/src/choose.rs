@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use levelflow_files::{read_any, reason, text};
+use levelflow_files::{read, read_any, reason};
 use levelflow_scenario::{Resolved, Scenario, ScenarioError, assign, read_traces, scale};
 use serde_json::{Value, json};
 
@@ -27,19 +27,14 @@ pub struct Chosen {
 /// When the file does not exist, or the file or the changes are invalid.
 pub fn choose(path: &Path, changes: &[String], seed: Option<u64>, factor: f64) -> Result<Chosen, Error> {
     let shown = path.display();
-    let text = read_any(path)
-        .and_then(text)
-        .map_err(|e| Error::input(format!("{shown}: {}", reason(&e))))?;
+    let text = read_any(path).map_err(|e| Error::input(format!("{shown}: {}", reason(&e))))?;
     let here = |mistakes: ScenarioError| Error::input(format!("{shown}: {}", mistakes.to_string().replace('\n', "; ")));
     let mut raw = Scenario::parse(&text).map_err(here)?;
     for change in changes {
         assign(&mut raw, change).map_err(here)?;
     }
     let folder = path.parent().unwrap_or(Path::new(""));
-    let read = |trace: &str| {
-        let bytes = levelflow_files::read(&folder.join(trace));
-        bytes.and_then(levelflow_files::text).map_err(|e| reason(&e))
-    };
+    let read = |trace: &str| read(&folder.join(trace)).map_err(|e| reason(&e));
     read_traces(&mut raw, read).map_err(here)?;
     if let Some(seed) = seed {
         raw["seed"] = json!(seed);
