@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from levelflow import _core
@@ -14,7 +15,8 @@ def replace(path: Path, content: str | bytes) -> None:
         OSError: If the file is not writable.
         ScenarioError: If the path names something other than a regular file.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    with suppress(FileExistsError):  # if it is a file, the next line says that it is not a directory
+        path.parent.mkdir(parents=True)
     _core.replace(path, content.encode() if isinstance(content, str) else content)
 
 
