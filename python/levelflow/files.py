@@ -15,7 +15,7 @@ def replace(path: Path, content: str | bytes) -> None:
         OSError: If the file is not writable.
         ScenarioError: If the path names something other than a regular file.
     """
-    with suppress(FileExistsError):  # if it is a file, the next line says that it is not a directory
+    with suppress(FileExistsError):  # if it is a file, the next line reports that it is not a directory
         path.parent.mkdir(parents=True)
     _core.replace(path, content.encode() if isinstance(content, str) else content)
 

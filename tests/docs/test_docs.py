@@ -182,9 +182,9 @@ def test_files_on_the_map_exist():
     assert named - found == set()
 
 
-def test_the_numbers_of_the_papers_add_up_in_the_readme():
-    text = (CHECKOUT / "README.md").read_text(encoding="utf-8")
-    block = next(part for part in text.split("```") if "checks " in part and "reproduced" in part)
+def test_the_numbers_of_the_papers_add_up_on_their_page():
+    text = (CHECKOUT / "docs/validation/reproduce.md").read_text(encoding="utf-8")
+    block = next(part for part in text.split("```") if "checks   " in part and "reproduced" in part)
     head, *lines = [re.split(r"\s{2,}", line.strip()) for line in block.splitlines()[1:] if line.strip()]
     counts = {name: Counter(dict(zip(head[1:], map(int, numbers), strict=True))) for name, *numbers in lines if numbers}
     bases, papers = Counter(), Counter()
@@ -211,6 +211,28 @@ def test_the_numbers_of_the_papers_add_up_in_the_readme():
     errors = printed["corrected"] + printed["refuted"]
     expected = [printed["reproduced"], errors, printed["undecidable"], printed["not reproduced"], printed["missing"]]
     assert [int(number) for number in said.groups()] == [sum(expected), *expected]
+    first = re.search(r"(\d+) statements.*?(\d+) are reproduced, and (\d+) are", readme(), re.DOTALL)
+    assert [int(number) for number in first.groups()] == [sum(expected), *expected[:2]]
+
+
+def readme():
+    return (CHECKOUT / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_readme_is_short():
+    assert len(readme().split()) <= 900
+
+
+def test_numbers_of_the_testbed_in_the_readme_are_those_of_the_guide():
+    guide = (CHECKOUT / "docs/guides/testbed.md").read_text(encoding="utf-8")
+    for name, law in (("Level", "level"), ("Linux CUBIC", "cubic"), ("Linux BBR", "bbr")):
+        throughput, index, delay, loss = re.search(rf"^\| {name} \|(.*)\|$", readme(), re.MULTILINE)[1].split("|")
+        rows = [line for line in guide.splitlines() if re.search(rf"\| (?:kernel, )?`{law}` \| \d+\.\d+ Mb/s", line)]
+        assert len(rows) == 1
+        shown = [cell.strip() for cell in rows[0].split("|")[2:-1]]
+        assert [throughput.strip(), index.strip()] == [shown[0], shown[1]]
+        assert float(delay.split()[0]) == round(float(shown[3].split()[0]))
+        assert float(loss.split()[0]) == round(float(shown[4].split()[0]), 1)
 
 
 def entries(claim):
