@@ -89,7 +89,7 @@ def wrong(claim: Claim, runs: Bent) -> Iterator[str]:
     for table in TABLES if plain else ():
         try:
             others.append(values(table))
-        except Exception as error:  # the figure cannot read the changed table
+        except Exception as error:  # any error of a figure that cannot use the changed table
             known = False
             print(f"{claim.name}: no values with other {table}: {type(error).__name__}: {error}", file=sys.stderr)
     for entry in claim.entries:

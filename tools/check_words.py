@@ -101,7 +101,7 @@ def _of_c(text, tokens):
     for match in tokens.finditer(text):
         token, number = match[0], text.count("\n", 0, match.start()) + 1
         if token.startswith(("//#", "//=")):
-            continue  # a quoted RFC
+            continue  # a quotation from an RFC, which keeps its words
         doc = DOC.match(token)
         if token.startswith(("/", "--")) or " " in token:
             body = token[doc.end() :] if doc else token

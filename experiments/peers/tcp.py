@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 MBPS = 10
 DELAY_S = 0.02
-ACCESS_S = 0.005  # a round trip crosses four access links: base round trip 60 ms, 71 packets
+ACCESS_S = 0.005  # delay of an access link; with four of them, the base round trip is 60 ms, or 71 packets
 WIRE = 1042  # bytes: 1000 of data and the headers of ns-3
 BUFFER = 36  # queued packets, half a bandwidth-delay product
 STEP = 20  # marking threshold of DCTCP's queue, packets
 ROOMY = 1000  # buffer of the marking queue, packets
-SSTHRESH = 50  # packets at which slow start ends, before it overflows
+SSTHRESH = 50  # packets at which slow start ends, before it overflows the queue
 STARTS = (0.0, 5.0)
 FROM_S, TO_S, SAMPLE_S = 20.0, 100.0, 0.01
 NOTICEABLE = 0.1

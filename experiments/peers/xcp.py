@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 SEEDS = 10
 SECONDS = 300
 FROM_S = 100
-DATA, WIRE = 1000, 1050  # bytes of a packet
+DATA, WIRE = 1000, 1050  # bytes of data in a packet, and of a packet with headers
 
 
 @dataclass(frozen=True)

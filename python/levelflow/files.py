@@ -15,7 +15,7 @@ def replace(path: Path, content: str | bytes) -> None:
         OSError: If the file is not writable.
         ScenarioError: If the path names something other than a regular file.
     """
-    with suppress(FileExistsError):  # if it is a file, the next line reports that it is not a directory
+    with suppress(FileExistsError):  # if the parent is a file, `replace` below raises the error
         path.parent.mkdir(parents=True)
     _core.replace(path, content.encode() if isinstance(content, str) else content)
 
@@ -41,7 +41,7 @@ def read(path: Path, *, any_file: bool = False) -> str:
     try:
         if not any_file:
             return _core.read(path)
-        with path.open("rb") as file:  # Ctrl-C ends a read in Python, also of a pipe
+        with path.open("rb") as file:  # not read by the engine: Ctrl-C must end a read that waits for a pipe
             return _core.text(path, file.read(_core.MAX_BYTES + 1))
     except OSError as error:
         raise _core.ScenarioError(f"{path}: {(error.strerror or str(error)).lower()}") from None

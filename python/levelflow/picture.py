@@ -56,7 +56,7 @@ def write(figure: Figure, target: Path, **options: Any) -> None:
     drawn = io.BytesIO()
     with any_sign():
         figure.savefig(drawn, format=target.suffix.removeprefix(".").lower(), **options)
-    from levelflow import files  # `levelflow.theory` imports this module, and needs no compiled module
+    from levelflow import files  # imported late: it needs the compiled engine, and theory works without it
 
     files.replace(target, drawn.getvalue())
 

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from levelflow.capture import Capture
     from levelflow.records import ScenarioRecord
 
-EVENTS_PER_STEP = 250_000  # about 20 ms: latency of Ctrl-C and of the progress bar
-FLUSH_EVERY_S = 1.0  # a killed process loses the results of at most this time
+EVENTS_PER_STEP = 250_000  # about 20 ms, the delay after which Ctrl-C and the progress bar react
+FLUSH_EVERY_S = 1.0  # interval between two writes: a killed process loses the results since the last one
 
 
 class Interrupted(KeyboardInterrupt):
@@ -58,7 +58,7 @@ def run(
         with _signals() as caught, _reporting(progress, resolved["name"]) as report:
             _advance(simulation, recording, capture, caught, report)
     except BaseException:
-        with suppress(OSError, ScenarioError):  # a full disk; the rows that are stored stay
+        with suppress(OSError, ScenarioError):  # closing may fail, too, as on a full disk; stored rows stay
             recording.close("partial", None)
         raise
     finally:

@@ -56,8 +56,8 @@ class Scenario:
         """Creates an empty network; `options` are the other top-level keys, such as `seed` and `sample`."""
         self.raw: Table = {"name": name, "duration": duration, **options}
         self.origin: str | None = None
-        self.reads_files = True  # False for a scenario of another program, such as a web page
-        self._file = ""  # text of the file
+        self.reads_files = True  # False if another program, such as a web page, supplied the scenario
+        self._file = ""  # text of the file from which the scenario was loaded
 
     def __repr__(self) -> str:
         links, flows = (len(self.raw.get(key, [])) for key in ("link", "flow"))
@@ -173,7 +173,7 @@ class Scenario:
         place: Any = self.raw
         for step in steps:
             if isinstance(place, dict) and not isinstance(place.get(step), (dict, list)):
-                place[step] = {}  # replaces the name of a law
+                place[step] = {}  # a table for parameters replaces a plain value, such as the name of a law
             place = place[step]
         place[last] = value
         return self

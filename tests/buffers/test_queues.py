@@ -53,7 +53,7 @@ def test_without_load_a_call_has_the_round_trip_of_the_wire():
     found = felt(result, LINK, ["call"])
     wire = 0.02 + 8 * 214 / 10e6 + 8 * 40 / 50e6
     assert found.median == 0.0
-    assert found.call == pytest.approx(wire, rel=0.01)  # quantile of a histogram
+    assert found.call == pytest.approx(wire, rel=0.01)  # not exact: a quantile of a histogram
 
 
 def test_a_flow_that_fills_the_line_is_no_call():

@@ -42,7 +42,7 @@ def test_runs_of_different_settings_are_kept_apart(levelflow, tmp_path):
     for arguments in (short, (*short, "--set", "flow.x1.law=rcp"), (*short, "--seed", "2")):
         done = levelflow(*arguments)
         assert (done.returncode, "replaces" in done.stderr) == (0, False)
-        assert "replaces" not in levelflow(*arguments).stderr  # the same run again
+        assert "replaces" not in levelflow(*arguments).stderr  # the second run replaces an equal one
     assert {path.name for path in (tmp_path / "results").iterdir()} == {
         "two-flows-duration=1s-seed1",
         "two-flows-duration=1s,flow.x1.law=rcp-seed1",

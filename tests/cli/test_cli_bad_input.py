@@ -80,7 +80,7 @@ def test_every_command_has_an_answer_to_start_from():
 
 @pytest.mark.parametrize(("name", "option"), TAKING)
 def test_garbage_in_an_option_gets_an_answer_or_one_line(name, option):
-    garbage = ["x", "x.doc", "no/x.png"] if option == "--out" else GARBAGE  # pictures are slow
+    garbage = ["x", "x.doc", "no/x.png"] if option == "--out" else GARBAGE  # few: pictures are slow
     lines = [refusal([name, *GOOD[name], f"{option}={value}"]) for value in garbage]
     assert any(lines)
 

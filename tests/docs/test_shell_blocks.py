@@ -66,7 +66,7 @@ def command_of(words):
 
 
 def wrong(lines):
-    shown = any(line.startswith("$ ") for line in lines)  # with their output
+    shown = any(line.startswith("$ ") for line in lines)  # other lines are output
     for words in commands([line for line in lines if not shown or line.startswith("$ ")]):
         first = command_of(words)
         if first and first not in COMMANDS and not first.startswith(PROGRAMS):

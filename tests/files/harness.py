@@ -24,7 +24,7 @@ DISK.disk_arm.argtypes = (ctypes.c_char_p, ctypes.c_int, ctypes.c_long, ctypes.c
 DISK.disk_calls.restype = ctypes.c_long
 FAILED = 101
 
-# Many flushes in a short run.
+# Writes after every few events, so that a short run has many writes at which a test can stop it.
 running.FLUSH_EVERY_S = 0.0
 running.EVENTS_PER_STEP = 2_000
 

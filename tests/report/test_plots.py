@@ -35,7 +35,7 @@ def test_a_flow_with_an_application_is_drawn_as_it_sends():
     panel = series.rates(scenario.run())
     (curve,) = panel.curves
     assert curve.label == "call (level)"
-    late = curve.y[curve.t > 2] * panel.unit[1]  # the law would allow 9.5 Mb/s
+    late = curve.y[curve.t > 2] * panel.unit[1]  # limited by the application; the law allows 9.5 Mb/s
     assert late.mean() == pytest.approx(200e3, rel=0.1)
 
 

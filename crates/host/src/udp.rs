@@ -46,7 +46,7 @@ pub fn udp(at: SocketAddr) -> Result<UdpSocket, Error> {
         let _ = (
             socket.set_recv_buffer_size(SOCKET_BUFFER_BYTES),
             socket.set_send_buffer_size(SOCKET_BUFFER_BYTES),
-        ); // smaller buffers work as well
+        ); // errors are ignored, since smaller buffers suffice
         if at.is_ipv6() && at.ip().is_unspecified() {
             socket.set_only_v6(false)?;
         }

@@ -100,7 +100,7 @@ impl Graph {
             .unwrap_or_default()
             .max(mean + mean / IMBALANCE_DIVISOR);
         let heaviest = self.loads.iter().max().copied().unwrap_or_default();
-        let on_the_way = most.max(mean + heaviest); // larger during a pass, because a swap takes two moves
+        let on_the_way = most.max(mean + heaviest); // load limit during a pass: a swap takes two moves
         let mut moves: BinaryHeap<Move> = self.nodes.iter().flat_map(|&node| self.moves(node, part)).collect();
         let mut full: IdVec<PartId, Vec<Move>> = vec![Vec::new(); parts].into();
         let mut moved = IdVec::from(vec![false; part.len()]);

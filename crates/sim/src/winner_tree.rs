@@ -125,7 +125,7 @@ impl WinnerTree {
 }
 
 /// Sets the key of a leaf and updates the nodes above it. Returns the smallest key of the tree.
-#[inline(always)] // so that the compiler has the number of keys
+#[inline(always)] // so that the number of keys is a constant for the compiler
 fn win(keys: &mut [u64], mut place: usize, mut key: u64) -> u64 {
     while place > 1 {
         keys[place] = key;

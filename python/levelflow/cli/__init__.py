@@ -62,16 +62,16 @@ def app() -> None:
 
 def main() -> None:
     """Runs the command line. Bad input gives one line per mistake on standard error, and exit status 2."""
-    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # matrices are small: threads would only add overhead
-    gc.set_threshold(100_000)  # libraries create many objects at import, and almost no garbage
-    atexit.register(gc.freeze)  # the collection at exit would take a fifth of the time of a short run
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # one thread: matrices are small
+    gc.set_threshold(100_000)  # rare collections: imports create many objects and almost no garbage
+    atexit.register(gc.freeze)  # no collection at exit: it would take a fifth of the time of a short run
     try:
         with interruptible():
             status = app(sys.argv[1:], "levelflow", standalone_mode=False)
             sys.stdout.flush()
-    except click.Abort:  # a signal outside of commands that handle it
+    except click.Abort:  # a signal that the command did not handle itself
         _end("levelflow: interrupted", interrupted())
-    except BrokenPipeError:  # the reader of standard output needs no more
+    except BrokenPipeError:  # the reader of standard output, such as `head`, has closed the pipe
         _end("", BAD_INPUT)
     except Exception as error:
         line = _line(error)

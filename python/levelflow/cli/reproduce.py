@@ -84,7 +84,7 @@ def reproduce(
         if not resume:
             kept.forget()
             shutil.rmtree(runs, ignore_errors=True)
-        folder = runs / engine()  # on disk, because figures share runs and all results exceed the memory
+        folder = runs / engine()  # figures share runs, and all results together do not fit into memory
         measured = runner.measure_all(simulated, full=full, workers=workers, kept=kept, changes=other, folder=folder)
         if program:
             on_network = Figures(out / "figures", f"{made}, {repeats} on a network", full)
@@ -101,7 +101,7 @@ def reproduce(
     _print(figures, page)
     if was_interrupted:
         sys.exit(interrupted())
-    if not (resume and (ids or paper)):  # other figures may resume with their runs
+    if not (resume and (ids or paper)):  # figures that are not selected may still need these runs to resume
         shutil.rmtree(runs, ignore_errors=True)
     sys.exit(int(any(one.verdict in FAILED for figure in figures for one in figure.outcomes)))
 

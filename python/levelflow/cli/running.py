@@ -69,7 +69,7 @@ def run(
         raise click.BadParameter("needs --pcap FILE", param_hint="--pcap-link")
     chosen = choose(scenario, changes, seed)
     resolved = chosen.resolve()
-    from levelflow.capture import Capture  # after validation: typos are reported without this import
+    from levelflow.capture import Capture  # imported late, so that typos are reported fast
     from levelflow.running import Interrupted
 
     target = out or Path("results") / directory(resolved["name"], changes, resolved["seed"])

@@ -53,7 +53,7 @@ def study(
     from levelflow.study.pools import pool
 
     try:
-        with closing(pool(scheduler, workers)) as executor:  # its processes start during the imports
+        with closing(pool(scheduler, workers)) as executor:  # first, so that its processes start during the imports
             from levelflow.study.study import Study
             from levelflow.workers import Bar
 

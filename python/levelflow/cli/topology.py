@@ -97,7 +97,8 @@ def topology(
         if wanted is not None:
             matrices.scale(scenario, wanted)
         resolved = scenario.resolve()
-    except ScenarioError as error:  # a mistake in an option affects every link or flow
+    except ScenarioError as error:
+        # A wrong option gives the same mistake at every link or flow, so each mistake is reported only once.
         first = {line.partition(": ")[2]: line for line in reversed(str(error).splitlines())}
         raise ScenarioError("\n".join(reversed(first.values()))) from None
     target = out or Path(f"{scenario.raw['name']}.toml")

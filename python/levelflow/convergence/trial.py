@@ -142,7 +142,7 @@ def judge(result: Result) -> Outcome:
         if row["distance"] is None:
             continue
         share = row["share_bps"]
-        assert share is not None  # a distance is relative to a share
+        assert share is not None  # there is a distance, and it is relative to the share
         own = flows[(row["name"],)].sort("t")
         times, rates = own["t"].to_numpy(), own["throughput_bps"].to_numpy()
         late = int((times > window_s).sum())

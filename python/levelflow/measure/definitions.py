@@ -133,7 +133,7 @@ MEASURES = (
         "offered load", "",
         "bits that flows would send over a link without queueing, divided by the bits that it can serve; "
         "null if the link serves none. Flows without a size or a rate of their own offer no load",
-        "before the run, for the busiest time between two moments at which an entry starts or stops to offer load",
+        "before the run, for the busiest period; a period ends when an entry starts or stops to offer load",
         ("scenario.links.offered_load", "scenario.links.offered_bps"),
         "crates/sim/tests/offered.rs::transfers_bring_what_their_entry_offers",
     ),
@@ -184,8 +184,8 @@ MEASURES = (
     ),
     Measure(
         "settling time", "s",
-        "time from the last event until each listed flow keeps its throughput within 5 % of that in the steady "
-        "window, in each mean over 100 packets; settled, if this throughput is also within 5 % of the fair rate",
+        "time from the last event until the throughput of each listed flow, as a mean over 100 packets, stays within "
+        "5 % of that in the steady window; settled, if this throughput is also within 5 % of the fair rate",
         "throughput per sample; no value if a flow leaves the band within the steady window",
         ("summary.settling_s", "summary.settled", "study.settling_s"),
         "tests/report/test_summary.py::test_settling_ends_when_the_last_flow_enters_its_band_for_good",

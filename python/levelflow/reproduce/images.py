@@ -35,7 +35,8 @@ if TYPE_CHECKING:
 SIZE = (9.0, 4.0)
 DPI = 110
 
-#: Style with math text, which the ticks of logarithmic axes need. Labels in these pictures contain no names from users.
+#: Style with math text, which the ticks of logarithmic axes need. Math text would alter a "$" in a user's name, but
+#: labels in these pictures contain no names from users.
 STYLE = style.STYLE | {"text.parse_math": True}
 
 
@@ -47,7 +48,7 @@ class Picture:
     alt: str
 
 
-_drawing = threading.Lock()  # the style of matplotlib is global to all threads
+_drawing = threading.Lock()  # one thread draws at a time, since all threads share the style of matplotlib
 
 
 def draw(figure: Figure, plot: Plot | None, mark: Mark | None = None) -> tuple[Picture, ...]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from levelflow.reproduce.model import Claim, Entry
 
-#: Attributes of an outcome that do not come from its claim.
+#: Attributes of an outcome that are measured, and not copied from its claim.
 MADE = ("index", "verdict", "measured", "target", "note", "seeds", "tier", "reading")
 #: Attributes that contain another measurement of the same check.
 OTHERS = ("other", "beside")
@@ -40,7 +40,7 @@ class Figures:
     full: bool
 
     def load(self, claim: Claim) -> FigureOutcome | None:
-        """Returns a figure that this build measured from equal files; None if the figure is not cached."""
+        """Returns the cached figure; None if it is not cached, or the build, tier or input files have changed."""
         try:
             record = json.loads(self._file(claim).read_text(encoding="utf-8"))
         except (FileNotFoundError, ValueError):

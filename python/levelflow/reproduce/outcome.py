@@ -65,7 +65,10 @@ class Outcome:
 
 
 def tolerance_used(check: Check, expected: Any, measured: Any) -> float | None:
-    """Returns the largest fraction of the tolerance that a number uses. Inequalities use it beyond their bound."""
+    """Returns the largest fraction of the tolerance that a number uses; None without a tolerance or numbers.
+
+    A number that satisfies an inequality uses no tolerance: its fraction is 0 or negative.
+    """
     if measured is None or expected is None or not (check.tol_rel or check.tol_abs):
         return None
     values, targets = listed(measured), listed(expected)

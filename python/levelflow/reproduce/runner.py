@@ -57,7 +57,7 @@ class FigureOutcome:
 
 
 def available() -> frozenset[str]:
-    """Returns the available requirements of checks: the names of all laws, and the data plane if it can run."""
+    """Returns the requirements of checks that this machine meets: all laws, and the data plane if it can run."""
     laws = frozenset(law["name"] for law in json.loads(_core.laws()))
     return laws | {dataplane.NEED} if dataplane.has_kernel_router() else laws
 
@@ -90,8 +90,8 @@ def measure_all(
             kept.save(found)
         return found
 
-    # The additional thread keeps all runs busy while a figure is evaluated or drawn. Figures of theory compute in
-    # Python; one thread suffices for these figures.
+    # The additional thread keeps all workers busy while one figure is evaluated or drawn. Figures of theory start no
+    # runs but compute in Python, so they share one thread of their own.
     simulated, computed = ThreadPoolExecutor(workers + 1), ThreadPoolExecutor(1)
     try:
         figures = [(computed if claim.is_theory else simulated).submit(one, claim) for claim in claims]
@@ -189,7 +189,7 @@ def _over_readings(values: Sequence[Measured | Noted | Readings]) -> Measured | 
 
 
 def over_repeats(values: Sequence[Measured | Noted]) -> Measured | Noted:
-    """Combines values of one check over repeats as over seeds. Values with targets of their own become lists."""
+    """Combines the values of a check over repeats. Repeats count as seeds, or form lists if values have own targets."""
     notes = dict.fromkeys(value.note for value in values if isinstance(value, Noted))
     plain = [value.value if isinstance(value, Noted) else value for value in values]
     against = [value for value in plain if isinstance(value, Against)]

@@ -55,7 +55,10 @@ class Strip:
 
 
 def strips(outcome: Outcome) -> list[Strip]:
-    """Returns the strips of a check, one per expected number; none if there are too many, or values are no numbers."""
+    """Returns the strips of a check, one per expected number.
+
+    Returns none if there would be too many strips, or if values are not numbers.
+    """
     check = outcome.check
     target = check.value if outcome.target is None else outcome.target
     if outcome.measured is None or target is None:

@@ -91,4 +91,4 @@ class Driver:
         return {"point": point, "replication": replication, "seed": seed, "why": reason.splitlines()[0]}
 
     def _interrupt(self, _signal: int, _frame: FrameType | None) -> None:
-        self.interrupted = True  # an exception raised inside Polars would make Polars panic
+        self.interrupted = True  # only a flag, since an exception raised inside Polars would make Polars panic

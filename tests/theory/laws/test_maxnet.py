@@ -40,7 +40,7 @@ def test_the_price_of_a_rate_is_where_it_is_the_demand(law, rate):
 
 @given(laws, st.floats(0.0, 300.0), st.floats(1e-2, 1e3))
 def test_the_static_demand_is_as_steep_as_may_be(law, folds, delay):
-    price, step = np.array([folds, 1e-6]) * delay / law.alpha  # floats underflow below e^-700
+    price, step = np.array([folds, 1e-6]) * delay / law.alpha  # at most e-fold 300: floats underflow below e^-700
     low, high = maxnet.static_demand([price - step, price + step], delay, law)
     rate = maxnet.static_demand(price, delay, law)
     assert (high - low) / (2 * step) == pytest.approx(maxnet.steepest(rate, delay, law), rel=1e-6)

@@ -41,7 +41,7 @@ def test_a_matrix_at_random_is_of_no_class(size, seed):
 @given(st.integers(2, 6), st.integers(0, 10**6))
 @examples(60)
 def test_the_classes_include_each_other_for_irreducible_matrices(size, seed):
-    matrix = np.random.default_rng(seed).normal(size=(size, size))  # size 2: half are similar to a normal matrix
+    matrix = np.random.default_rng(seed).normal(size=(size, size))
     found = holds(matrix)
     for inner, outer in (("N", "DN"), ("DN", "DR"), ("N", "R"), ("R", "DR"), ("P", "DP"), ("DP", "DR")):
         assert inner not in found or outer in found

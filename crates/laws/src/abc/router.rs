@@ -61,7 +61,7 @@ impl Router {
     pub(super) fn fraction(&self, params: &RouterParams) -> f64 {
         let target = self.target_rate(params);
         if target >= 2.0 * self.departures {
-            return 1.0; // also without departures
+            return 1.0; // avoids a division by 0 if nothing departs
         }
         (target / (2.0 * self.departures)).max(0.0)
     }

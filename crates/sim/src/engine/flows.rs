@@ -200,7 +200,7 @@ impl<P: Protocol> Sim<P> {
         let rules = self.entries[flow.entry].rules.lend();
         flow.sender.handle_timeout(&rules, self.now);
         if flow.sender.law().timeout().is_some() {
-            return self.try_send(i); // such a law keeps sending at its pace
+            return self.try_send(i); // a law with a timeout of its own keeps its pace
         }
         self.send_now(i);
     }

@@ -28,7 +28,7 @@ impl<P: Protocol> Sim<P> {
         }
     }
 
-    #[inline(always)] // one caller, per event
+    #[inline(always)] // has one caller, and runs once per event
     pub(super) fn link_delivers(&mut self, i: LinkId) {
         let link = &mut self.links[i];
         if !link.is_fifo() || link.first_entry <= self.now {

@@ -300,7 +300,7 @@ impl<P: Protocol> Sim<P> {
         LimitExceeded::events(name, *now - Time::ZERO, budget)
     }
 
-    #[inline(always)] // one caller, per event
+    #[inline(always)] // has one caller, and runs once per event
     fn handle(&mut self, target: Target) {
         match target {
             Target::Link(i) => self.link_delivers(i),

@@ -220,7 +220,7 @@ def by_price(routes: Routes, prices: ArrayLike) -> Assignment:
         AssignmentError: if there is not one price per link, or a price is NaN.
         RouteError: if a flow crosses no link or an unknown one.
 
-    >>> by_price([[0, 1], [0, 1]], [[0.2, 0.1], [0.1, 0.2]]).cycle()  # flow 1 received later prices
+    >>> by_price([[0, 1], [0, 1]], [[0.2, 0.1], [0.1, 0.2]]).cycle()  # flow 1 has newer prices than flow 0
     [0, 1]
     """
     seen = np.array(prices, dtype=np.float64)

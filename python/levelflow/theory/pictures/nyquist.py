@@ -44,7 +44,8 @@ def nyquist(loop: Loop, canvas: FigureBase | None = None) -> FigureBase:
         axes = figure.subplots()
         angle = np.linspace(0, 2 * np.pi, 200)
         axes.plot(np.cos(angle), np.sin(angle), color=GREY, linewidth=0.8)
-        seen = np.where(np.abs(values) < SMALL * half, np.nan, values)  # a delay winds the curve around 0 for ever
+        # Values near 0 are left out, because a delay winds the curve around 0 without end.
+        seen = np.where(np.abs(values) < SMALL * half, np.nan, values)
         axes.plot(seen.real, seen.imag, label="L(jω), ω > 0")
         axes.plot(seen.real, -seen.imag, "--", color=COLOURS[0], linewidth=0.8, label="ω < 0")
         axes.plot(-1, 0, "+", color=COLOURS[1], markersize=12, markeredgewidth=2, linestyle="", label="-1")

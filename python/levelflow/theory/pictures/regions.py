@@ -88,7 +88,7 @@ def rcp_region(
 
 
 def _legend(axes: Axes) -> None:
-    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, fontsize=9)  # points fill the axes
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, fontsize=9)  # below the axes
 
 
 def _draw(axes: Axes, boundaries: Curves, labels: tuple[str, str], tried: Tried | None) -> None:

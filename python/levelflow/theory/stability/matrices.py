@@ -230,7 +230,8 @@ def _perron(block: Matrix) -> Floats:
     values, vectors = np.linalg.eig(block)
     vector = np.abs(vectors[:, np.argmax(values.real)].real)
     shift = values.real.max()
-    for _ in range(len(block) + 4):  # repetition makes components positive and tiny ones exact
+    # Power iteration makes every component positive, and corrects the relative error of tiny components.
+    for _ in range(len(block) + 4):
         vector = block @ vector + shift * vector
         vector /= vector.max()
     return np.maximum(vector, np.finfo(float).tiny)

@@ -191,7 +191,7 @@ class QuasiPolynomial:
         with np.errstate(all="ignore"):
             for _ in range(NEWTON_STEPS):
                 step = self(at) / slope(at)
-                at = np.where(np.isfinite(step), at - step, at)  # double zeros have a slope of 0
+                at = np.where(np.isfinite(step), at - step, at)  # no step at a double zero, where the slope is 0
             at = at[np.isfinite(at)]
             at = at.real + 1j * np.where(np.abs(at.imag) > SAME * np.abs(at), np.abs(at.imag), 0.0)
             sizes = self.bound(np.abs(at), np.maximum(-at.real, 0.0))

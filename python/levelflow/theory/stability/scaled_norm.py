@@ -229,7 +229,8 @@ def _newton(
     for _ in range(steps):
         gradient, hessian = model(x)
         diagonal = np.einsum("kii->ki", hessian)
-        hessian[:, :size, :size] += diagonal[:, :size].mean(axis=1)[:, None, None]  # penalty on a common offset
+        # A common offset of the first variables changes nothing. A penalty on it makes the Hessian invertible.
+        hessian[:, :size, :size] += diagonal[:, :size].mean(axis=1)[:, None, None]
         unit = np.sqrt(np.maximum(diagonal, 1e-100))
         system = hessian / (unit[:, :, None] * unit[:, None, :]) + 1e-14 * np.eye(x.shape[1])
         step = -np.linalg.solve(system, (gradient / unit)[:, :, None])[:, :, 0] / unit
