@@ -236,7 +236,7 @@ impl EventList {
 
     /// Adds an event. For a link, the list keeps only the earliest delivery. The handler of a delivery schedules the
     /// next delivery.
-    #[inline(always)] // per event
+    #[inline(always)] // runs once per event
     pub fn push(&mut self, at: Time, target: Target) {
         match target {
             Target::Link(i) if self.links.add(i.0, at) => {}
@@ -258,7 +258,7 @@ impl EventList {
     }
 
     /// Returns the next event before `end`. Calls `soon` with the target of an event that follows a few events later.
-    #[inline(always)] // per event
+    #[inline(always)] // runs once per event
     pub fn next_before(&mut self, end: Time, mut soon: impl FnMut(Target)) -> Option<(Time, Target)> {
         let link = self.links.first();
         let near = self.near.first(Key::MAX);
@@ -296,7 +296,7 @@ impl EventList {
     }
 
     /// Removes the next event. `target` is the target of this event.
-    #[inline(always)] // per event
+    #[inline(always)] // runs once per event
     pub fn pop(&mut self, target: Target) {
         debug_assert!(self.is_next(target));
         match (self.place, target) {
@@ -328,7 +328,7 @@ impl EventList {
     }
 
     /// Removes the next event and adds an event with the same target, in one step.
-    #[inline(always)] // per event
+    #[inline(always)] // runs once per event
     pub fn replace(&mut self, at: Time, target: Target) {
         debug_assert!(self.is_next(target));
         if self.place != Place::Links {

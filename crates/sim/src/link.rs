@@ -283,7 +283,7 @@ impl<P: Protocol> Link<P> {
     }
 
     /// Handles a packet that arrives at the queue of a plain link.
-    #[inline(always)] // per hop
+    #[inline(always)] // runs once per hop
     pub fn offer_plain(&mut self, now: Time, id: PacketId, packets: &mut Slab<HeaderOf<P>>) -> Admission {
         let arriving = self.arrive::<true>(now, id, packets);
         let size = arriving.size.get();

@@ -18,8 +18,8 @@ pub struct Sizing {
     sent: u64,
     /// Bytes dropped in the current interval because the buffer was full.
     refused: u64,
-    /// Let `w` be the time to transmit the backlog, s. This is `w^2/2` at the start of the interval, plus the increase
-    /// of `w^2/2` at each arrival of a packet.
+    /// Value of `w^2/2` at the start of the interval, plus its increase at each arrival of a packet, s^2. `w` is the
+    /// time to transmit the backlog, s; see [`Self::work`].
     waits: f64,
 }
 

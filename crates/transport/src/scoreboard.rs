@@ -256,7 +256,7 @@ impl<T: Copy> Scoreboard<T> {
         acked
     }
 
-    #[inline(always)] // per ACK
+    #[inline(always)] // runs once per ACK
     fn arrived(&mut self, index: usize, state: State, acked: &mut Acked, changed: &mut impl FnMut(Change)) {
         let sent = &mut self.sent[index];
         let was = std::mem::replace(&mut sent.state, state);
@@ -339,7 +339,7 @@ impl<T: Copy> Scoreboard<T> {
     ///
     /// - Its own ACK has arrived.
     /// - It arrived or was declared lost, is too old for any history, and its own ACK is overdue.
-    #[inline(always)] // per ACK
+    #[inline(always)] // runs once per ACK
     fn tidy(&mut self, now: Time, rtt: Duration) {
         while let Some(front) = self.sent.front() {
             let stays = match front.state {

@@ -64,7 +64,7 @@ def pairs(graph: Graph, matrix: str, flows: int | None = None, seed: int = 1) ->
 
 
 def _derangement(ends: list[str], draw: Random) -> list[tuple[str, str]]:
-    """Returns a random permutation in which no node is its own partner; needs about 2.7 draws on average."""
+    """Returns a random permutation without a node that is its own partner; needs about 2.7 draws on average."""
     while True:
         others = draw.sample(ends, len(ends))
         if all(a != b for a, b in zip(ends, others, strict=True)):

@@ -45,8 +45,8 @@ const MAX_BDP: f64 = 2.0;
 const EXTRA_PACKETS: f64 = 10.0;
 /// Limit on the factor by which a buffer changes per cycle.
 const LARGEST_STEP: f64 = 2.0;
-/// Initial gain of decreases. With the gain `k`, an oversized buffer would shrink slowly. Its error is at most the
-/// permitted idle time or loss.
+/// Initial gain of decreases. With the gain `k`, an oversized buffer would shrink slowly, because its error is at most
+/// the permitted idle time or loss.
 const FAST_DECAY_GAIN: f64 = 0.2;
 /// Largest ratio between the requested buffer and the buffer of a target, in both directions. If another target becomes
 /// the strictest, its buffer then needs only few cycles to determine the request.

@@ -234,8 +234,7 @@ fn a_law_in_the_kernel_is_the_law() {
 
 // **Invariant** (The router in the kernel): packets that arrive while user space closes an interval of Level count in
 // the previous interval.
-/// Packets that arrive while the law computes belong to the previous interval. They are compared with the threshold of
-/// that interval.
+/// The program compares these packets with the threshold of the previous interval.
 #[test]
 fn between_two_updates_packets_count_in_the_earlier_interval() {
     let params = levelflow_scenario::signalling_params("level", &BTreeMap::new()).unwrap();

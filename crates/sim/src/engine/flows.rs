@@ -89,7 +89,7 @@ impl<P: Protocol> Sim<P> {
     }
 
     /// Sends the next chunk. Returns false if no chunk is left.
-    #[inline(always)] // per packet
+    #[inline(always)] // runs once per packet
     fn send_data(&mut self, i: FlowId) -> bool {
         let flow = &mut self.flows[i];
         let rules = self.entries[flow.entry].rules.lend();

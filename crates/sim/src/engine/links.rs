@@ -70,7 +70,7 @@ impl<P: Protocol> Sim<P> {
     }
 
     /// Moves a packet from the far end of a link to its next hop.
-    #[inline(always)] // per delivery
+    #[inline(always)] // runs once per delivery
     fn reach_far_end(&mut self, i: LinkId, id: PacketId) {
         if self.capture.is_some() {
             self.captured(i, id);
@@ -132,7 +132,7 @@ impl<P: Protocol> Sim<P> {
     }
 
     /// Handles the result of a packet's arrival at a link. Schedules an event or drops the packet if needed.
-    #[inline(always)] // per hop
+    #[inline(always)] // runs once per hop
     fn admitted(&mut self, link: LinkId, id: PacketId, admission: Admission) {
         match admission {
             Admission::First(at) => self.events.push(at, Target::Link(link)),

@@ -253,7 +253,7 @@ impl<P: Protocol> Sim<P> {
     }
 
     /// Returns the next event before the time `before`. Prefetches flows that will send soon.
-    #[inline(always)] // per event
+    #[inline(always)] // runs once per event
     fn next_event(&mut self, before: Time) -> Option<(Time, Target)> {
         let Self { events, flows, .. } = self;
         events.next_before(before, |target| {
@@ -368,7 +368,7 @@ impl<P: Protocol> Sim<P> {
     }
 
     /// Replaces the current event by the next event with the same target.
-    #[inline(always)] // per event
+    #[inline(always)] // runs once per event
     fn reschedule(&mut self, next: Option<Time>, target: Target) {
         match next {
             Some(at) => self.events.replace(at, target),

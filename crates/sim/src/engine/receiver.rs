@@ -115,7 +115,7 @@ impl<P: Protocol> Sim<P> {
     }
 
     /// Sends an ACK.
-    #[inline(always)] // per ACK
+    #[inline(always)] // runs once per ACK
     fn ack(&mut self, i: FlowId, id: PacketId) {
         let flow = &self.flows[i];
         self.entries[flow.entry].counters.acks.sent += 1;

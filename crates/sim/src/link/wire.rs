@@ -65,7 +65,7 @@ impl<P: Protocol> Link<P> {
     }
 
     /// Delivers the next packet on a FIFO link.
-    #[inline(always)] // per delivery
+    #[inline(always)] // runs once per delivery
     pub fn deliver_in_order(&mut self, packets: &mut Slab<HeaderOf<P>>) -> (PacketId, Option<Time>) {
         self.counters.delivered += 1;
         self.next_in_order::<true>(packets)

@@ -64,7 +64,9 @@ class FluidFacts(TypedDict):
 @click.option("--until", metavar="TIME", help="Duration of the integration [default: that of the scenario].")
 @click.option("--step", metavar="TIME", help="Integration step [default: a twentieth of the shortest round trip].")
 @click.option(
-    "--each-loss", is_flag=True, help="React to each loss, as in a network of few flows [default: to the mean of many losses]."
+    "--each-loss",
+    is_flag=True,
+    help="React to each loss, as in a network of few flows [default: to the mean of many losses].",
 )
 @click.option("--beside", type=PATH, metavar="RESULT", help="A result directory of the same scenario to compare with.")
 @out_option

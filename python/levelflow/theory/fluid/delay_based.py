@@ -5,8 +5,8 @@
 
 `w` is the number of packets that a flow keeps queued, and `base` is the shortest round trip so far. A flow that starts
 while other flows keep packets queued counts the queueing delay of these packets as propagation. If `w` is less than a
-packet beyond a threshold, Vegas steps by the difference. The packet law steps by a whole packet or not at all. Losses
-halve windows.
+packet beyond a threshold, this model of Vegas steps by the difference, whereas the packet law steps by a whole packet
+or not at all. Losses halve windows.
 """
 
 from __future__ import annotations

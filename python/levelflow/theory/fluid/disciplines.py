@@ -68,7 +68,7 @@ class Red(Discipline):
             raise FluidError(f"red: max {self.high[bad[0]]} is below min {self.low[bad[0]]}")
 
     def signalled(self, rate: Floats, queue: Floats, step: float) -> Floats:
-        """Returns the signalled fraction: one signal per `(1 + 1/p_b)/2` packets on average, for uniform distances."""
+        """Returns the signalled fraction `2 p_b/(1 + p_b)`, since RED draws distances between signals uniformly."""
         samples = np.where(queue > 0, rate / self.packet, self.idle)
         moved = reached(per_second(self.weight, samples), step) * step
         self.average += moved * (queue / self.packet - self.average)

@@ -252,7 +252,10 @@ class Law(Parametrised, ABC):
 
 
 def per_second(weight: Floats, events: Floats) -> Floats:
-    """Returns the rate `r` of an average whose events have the weight `w`: `e^-rt` is `(1 - w)^(events t)`."""
+    """Returns the decay rate of a moving average, 1/s, from the weight of an event and the number of events per second.
+
+    The decay is the same: `e^(-rate t) = (1 - weight)^(events t)`.
+    """
     return -np.log1p(-np.minimum(weight, 1 - 1e-12)) * events
 
 

@@ -126,7 +126,7 @@ class Level(Law):
         self.known = self.elsewhere = np.zeros(0)
 
     def lags(self, intervals: Floats) -> tuple[Floats, Sequence[Floats]]:
-        """Returns zero lags; proposals are read when they arrive."""
+        """Returns lags of 0, since senders use no past rates except proposals, which routers read when they arrive."""
         self.interval = intervals
         return np.zeros(self.base.size), (np.zeros(self.base.size),)
 

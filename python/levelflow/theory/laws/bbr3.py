@@ -4,4 +4,4 @@ from __future__ import annotations
 
 from levelflow.theory.record import NotSupported, Theory
 
-THEORY = Theory(fluid=NotSupported("its states follow single losses and round trips, which a fluid does not have"))
+THEORY = Theory(fluid=NotSupported("its states follow single losses and round trips, which a fluid model lacks"))

@@ -142,7 +142,7 @@ def _judge(port: Port) -> Verdict:
         ROUNDS * float(port.delays.max()),
         "each level of bottlenecks settles within six rounds, whatever the delays (Jose et al. 2019): proven for "
         "control packets that update all hops, tested for updates hop by hop (crates/laws/src/sperc/README.md)",
-        "other traffic, which routers do not see, or lost updates",
+        "other traffic, which routers do not count, or lost updates",
     )
 
 

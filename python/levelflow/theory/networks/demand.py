@@ -123,7 +123,7 @@ class Falling:
     def misfit(self, rates: Floats, prices: Floats) -> Floats:
         """Returns the relative difference between marginal utility and price, or between rate and demand.
 
-        A flow with almost no demand at a price may value the first bit at less than this price.
+        At a rate that counts as 0, a marginal utility below the price is no error: the flow demands nothing.
         """
         over = np.expm1(self.marginal(rates) - prices)
         over = np.where(_first(rates), np.maximum(over, 0.0), np.abs(over))

@@ -247,7 +247,7 @@ class _State:
 class _Problem:
     """Problem scaled to values near 1.
 
-    The scales are a typical capacity, and the largest price that a flow would pay at this rate.
+    The scales are a typical capacity, and the largest price that a flow would pay at a rate of this capacity.
 
     The guess is one number `t` per link: `beta (y - C)^+`, the cost of the load above the capacity. With `limit = beta
     C`, the link has its price at a load of `room = 1 + t / limit` capacities. Its revenue is `t / room`. The slack of a
