@@ -156,7 +156,7 @@ def by_ns3(python: str, words: Sequence[str]) -> Run | None:
     if " ".join(words) != CASES["S1"]:
         return None
     mbps, flows, seconds, ssthresh = (float(word) for word in words[1:])
-    mbps *= 1.042  # ns-3 adds its headers to 1000 bytes.
+    mbps *= 1.042  # ns-3 adds headers of 42 bytes to a packet of 1000 bytes
     bdp = round(mbps * 1e6 * 0.05 / 8336)
     case = {"type": "TcpNewReno", "attributes": {"ns3::TcpSocketBase::Sack": "true"}, "ssthresh": int(ssthresh)}
     case |= {"mbps": mbps, "delay_s": 0.015, "access_s": 0.005, "buffer": bdp, "queue": None}
@@ -221,7 +221,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--case", action="append", choices=list(CASES), help="one of the cases; may be repeated")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--own", nargs="+", metavar="WORD", help=argparse.SUPPRESS)
-    parser.add_argument("--threads", type=int, default=1, help="of Levelflow; 0 for as many as pay")
+    parser.add_argument("--threads", type=int, default=1, help="of Levelflow; 0 for the fastest number")
     options = parser.parse_args(arguments)
     if options.own:
         print(own(options.own, options.threads or None))

@@ -1,9 +1,9 @@
 """Lists checks of packets that do not depend on packets: `python -m tools.blind [--runs FOLDER] [ID]...`.
 
-Each figure is measured with the results of its runs, and again with each table of these results bent. The value of a
-check that measures packets then changes. A number that stays belongs to a formula, and the check cannot fail. A truth
-value or a text may also stay because the bent tables have the same property: look at the measurement. The tool also
-lists checks of theory and code whose values depend on runs.
+Each figure is measured with the results of its runs, and again after the numbers in one table of these results have
+been changed (*bent*). The value of a check that measures packets then changes. If a number does not change, a formula
+determines it, and the check cannot fail. A truth value or a text may also stay because the bent tables have the same
+property: look at the measurement. The tool also lists checks of theory and code whose values depend on runs.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def bent(value: Any, shift: int) -> Any:
 
 
 def wrong(claim: Claim, runs: Bent) -> Iterator[str]:
-    """Yields a line for each check whose kind of evidence is not what its value depends on."""
+    """Yields a line for each check of packets that does not depend on runs, and for each other check that does."""
     module = runner._module(claim)
 
     def values(table: str) -> Mapping[str, Mapping[str, Any]] | None:

@@ -100,7 +100,10 @@ def checks() -> dict[str, Found]:
 
 
 def problems(record: Record, known: Mapping[str, Found]) -> Iterator[str]:
-    """Yields a line for each failing check without a reason, each reason without a failing check, and the like."""
+    """Yields a line for each failing check without a reason, and each reason without a failing check.
+
+    Reasons for values that use most of their tolerance are treated in the same way.
+    """
     failing, narrow = _failing(record), _narrow(record)
     for name in sorted({*failing, *narrow} - set(known)):
         yield f"{name} is no check; measure again"

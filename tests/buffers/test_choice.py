@@ -205,7 +205,10 @@ def test_abs_log_uses_the_given_round_trip_or_else_that_of_the_flows():
 
 
 def test_abs_log_with_too_short_a_round_trip_stays_within_its_bound():
-    """The bound also holds if the line stays full until the end of the sawtooth."""
+    """The limit on the buffer, `2 C rtt + 10 packets`, also holds if the configured round trip is too short.
+
+    The line may stay full until the end of the sawtooth.
+    """
     heard, true, packet = 0.1, 0.6, 12_000 / 10e6
     stays = (2 * heard) ** 2 / (8 * packet * 0.05)
     at_most = (math.sqrt(true**2 + 2 * packet * stays) - true) / packet

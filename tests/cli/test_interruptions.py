@@ -69,7 +69,7 @@ def test_an_interruption_ends_the_read_of_a_pipe(tmp_path, command):
 
 
 def test_a_command_that_ignores_ctrl_c_still_ignores_it(tmp_path):
-    """A shell starts its background jobs like this."""
+    """A shell starts its background jobs with Ctrl-C ignored."""
     ready = opened(tmp_path / "pipe")
     words = ["sh", "-c", 'trap "" INT; exec "$0" run pipe', COMMAND]
     with subprocess.Popen(words, stderr=subprocess.PIPE, text=True, cwd=tmp_path) as process:

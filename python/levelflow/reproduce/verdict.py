@@ -112,7 +112,9 @@ def meets(op: str, expected: Value | None, measured: Measured, tol_rel: float = 
         raise ValueError(f"unknown operator {op}")
     if isinstance(measured, Against):
         if not isinstance(expected, str):
-            raise TypeError("the check has its own expected value, so measure.py must not return a target (Against)")
+            raise TypeError(
+                "the check itself states what is expected, so measure.py must not return a target (Against)"
+            )
         return meets(op, measured.target, measured.measured, tol_rel, tol_abs)
     if isinstance(measured, Seeds):
         return _seeds_meet(measured, lambda value: meets(op, expected, value, tol_rel, tol_abs))
