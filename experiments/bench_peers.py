@@ -96,6 +96,7 @@ def scenario(words: Sequence[str]) -> Scenario:
     graph = graphs.generate(f"fat-tree:{size}")
     capacity, seconds = f"{more[0]} Mb/s", f"{more[1]} s"
     found = Scenario.from_networkx(graph, "fat tree", seconds, capacity=capacity, delay="1 us")
+    found.set("encapsulation", "none")  # as in the other simulators
     for link in found.raw["link"]:
         link.update(buffer="250 packets", queue=STEP)
     return traffic.add(found.set("routing", "ecmp"), traffic.pairs(graph, "permutation"), "dctcp")

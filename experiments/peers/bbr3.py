@@ -66,7 +66,7 @@ class Outcome:
 
 def scenario(case: Case, seed: int = 1) -> Scenario:
     """Returns the scenario of a case in Levelflow."""
-    made = Scenario("bbr3", f"{SECONDS} s", sample=f"{SAMPLE_MS} ms", seed=seed)
+    made = Scenario("bbr3", f"{SECONDS} s", sample=f"{SAMPLE_MS} ms", seed=seed, encapsulation="none")
     half = f"{case.round_trip_ms / 2} ms"
     made.link("R1", "R2", f"{case.mbps} Mb/s", half, buffer=f"{case.room} B", loss=case.loss)
     made.link("R2", "R1", "10 Gb/s", half)

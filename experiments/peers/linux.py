@@ -62,7 +62,7 @@ class Outcome:
 def scenario(law: dict[str, Any] | str, flows: int, buffer: float, seed: int = 1) -> Scenario:
     """Returns flows that start half a second apart over one link. The unit of `buffer` is a bandwidth-delay product."""
     size = buffer * MBPS * 1e6 / 8 * ROUND_TRIP_MS / 1e3
-    made = Scenario("kernel-tcp", f"{SECONDS} s", sample="50 ms", seed=seed)
+    made = Scenario("kernel-tcp", f"{SECONDS} s", sample="50 ms", seed=seed, encapsulation="none")
     made.link("R1", "R2", f"{MBPS} Mb/s", f"{ROUND_TRIP_MS / 4} ms", buffer=f"{size:.0f} B", duplex=True)
     for number, start in enumerate(queues.starts(flows)):
         rtt = f"{ROUND_TRIP_MS} ms"

@@ -193,9 +193,10 @@ class ScenarioKeys(TypedDict, total=False):
     description: str
     """Description of what the run shows."""
     encapsulation: Literal["none"] | Literal["ethernet+ipv4+udp"] | Literal["ipv6"] | Literal["quic"]
-    """Headers of packets; "none" by default. Sizes of packets include headers. Sizes of transfers, completion times
-    and goodputs count only payload. An ACK has at least the size of its headers plus 16 bytes, and `min_packet` of
-    a law is at least the size of the headers plus one byte."""
+    """Headers of packets. The default is "ethernet+ipv4+udp", and "none" in the profile "paper". Sizes of packets
+    include headers. Sizes of transfers, completion times and goodputs count only payload. An ACK has at least the
+    size of its headers plus 16 bytes, and `min_packet` of a law is at least the size of the headers plus one
+    byte."""
     event_limit: Whole
     """Limit on the events per simulated second, on average over a second. A run that needs more ends early and
     keeps the results up to then. The default is 16 million, plus 1 million per link, plus 20 per packet that the

@@ -152,7 +152,11 @@ CALM = 'profile = "paper"\n' + GOOD.replace("jetmax", "cbr")
     [
         (CALM, ["--seed", "3"], "--seed: the scenario is not random, so all seeds give the same result"),
         (GOOD + 'start = "5 s"', [], "flow 1 (x1), start: it starts after the end of the run, 2 s, and sends nothing"),
-        (GOOD + 'packet = "1 B"', [], "flow 1 (x1), packet: 1 B is less than the header of jetmax"),
+        (
+            'encapsulation = "none"\n' + GOOD + 'packet = "1 B"',
+            [],
+            "flow 1 (x1), packet: 1 B is less than the header of jetmax",
+        ),
         (GOOD.replace("jetmax", "cubic"), [], "link R1->R2, buffer: it is unlimited, and cubic of flow x1 fills it"),
     ],
 )

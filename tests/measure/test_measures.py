@@ -26,7 +26,7 @@ HEADERS = 14 + 20 + 8
 SHIM = struct.Struct(">3sBBBBBIIQ")
 SECONDS, SAMPLE = 6.0, 0.25
 DATA, OPENS, CLOSES, ACK = range(4)
-PACKET, CONTROL = 1000, 40
+PACKET = 1000
 QUEUES = ["drop_tail", "codel", "fq_codel", {"red": {"ecn": True}}]
 
 
@@ -39,8 +39,7 @@ def frames(path):
             interface, high, low, captured, original = struct.unpack_from("<IIIII", data, at + 8)
             frame = data[at + 28 : at + 28 + captured]
             _, _, kind, _, _, _, flow, number, stamp = SHIM.unpack_from(frame, HEADERS)
-            size = original if kind == DATA else CONTROL  # smaller packets have the size of their headers
-            yield interface, (high << 32 | low) / 1e9, flow, number, kind, stamp / 1e9, size, frame[15] & 3 == 3
+            yield interface, (high << 32 | low) / 1e9, flow, number, kind, stamp / 1e9, original, frame[15] & 3 == 3
         at += length
 
 
@@ -183,7 +182,7 @@ def check_flow(packets, name, flow, row):
     assert row["dropped_packets"] + row["lost_packets"] == len(own) - len(arrived)
     assert row["loss"] == pytest.approx((len(own) - len(arrived)) / len(own))
     assert row["in_flight"] == 0
-    data = sum(n for _, kind, n in arrived if kind == DATA)
+    data = sum(n - flow["header_bytes"] for _, kind, n in arrived if kind == DATA)
     assert row["goodput_bytes"] <= data
     if name == "x2":  # a constant stream retransmits nothing
         assert row["goodput_bytes"] == data
@@ -267,7 +266,7 @@ def check_transfers(packets, summary):
         if number == 0:
             begins[flow] = sent
         if kind == DATA:
-            data[flow].append((times.get(last, math.nan), size))
+            data[flow].append((times.get(last, math.nan), size - packets.flows["web"]["header_bytes"]))
     rows = sorted(table.iter_rows(named=True), key=lambda row: row["start_s"])
     carried = 0
     for flow, row in zip(sorted(begins, key=begins.get), rows, strict=True):
@@ -280,7 +279,7 @@ def check_transfers(packets, summary):
         if bytes_arrived < row["bytes"]:
             assert row["outcome"] in ("aborted", "unfinished")
             assert math.isnan(row["fct_s"]) or row["fct_s"] is None
-        if len(arrived) == len(data[flow]) == math.ceil(row["bytes"] / PACKET):
+        if len(arrived) == len(data[flow]) == math.ceil(row["bytes"] / (PACKET - packets.flows["web"]["header_bytes"])):
             assert row["fct_s"] == pytest.approx(max(arrived) - begins[flow], abs=3e-9)
             assert row["slowdown"] == pytest.approx(row["fct_s"] / row["ideal_s"])
             assert row["slowdown"] >= 1 - 1e-9

@@ -36,7 +36,7 @@ def test_a_flow_with_an_application_is_drawn_as_it_sends():
     (curve,) = panel.curves
     assert curve.label == "call (level)"
     late = curve.y[curve.t > 2] * panel.unit[1]  # limited by the application; the law allows 9.5 Mb/s
-    assert late.mean() == pytest.approx(200e3, rel=0.1)
+    assert late.mean() == pytest.approx(200e3 * 1000 / 903, rel=0.1)  # a packet has 97 B of headers
 
 
 def test_the_fair_rate_falls_upright_when_a_flow_comes(finished):

@@ -148,11 +148,13 @@ def test_no_words_above_a_picture_of_transfers_overlap(entries):
 
 
 def test_the_offered_load_is_that_of_the_busiest_time():
-    """Two streams of 8 Mb/s share 10 Mb/s for 10 s of 100 s. Transfers of 15 MB in total may send for 3 s of 20 s."""
+    """Two streams of 8 Mb/s share 10 Mb/s for 10 s of 100 s. Transfers of 15 MB in total may send for 3 s of 20 s. Each
+    of their packets has 934 B of payload.
+    """
     streams = line(duration="100 s").flow("x", {"cbr": {"rate": "8 Mb/s"}}, "A", "B")
     streams.flow("y", {"cbr": {"rate": "8 Mb/s"}}, "A", "B", start="50 s", stop="60 s")
     stopped = line(duration="20 s").flow("x", "cubic", "A", "B", size="5 MB", count=3, stop="3 s")
-    for scenario, load in ((streams, 1.6), (stopped, 4.0)):
+    for scenario, load in ((streams, 1.6), (stopped, 4.0 * 1000 / 934)):
         assert scenario.resolve()["links"][0]["offered_load"] == pytest.approx(load, rel=0.05)
 
 

@@ -2,7 +2,9 @@
 
 from levelflow.scenario import Scenario
 
-PACKETS, PACKET, CONTROL = 25, 1000, 40
+PACKETS, PACKET = 25, 1000
+#: Ethernet, IPv4, UDP, shim, header of RCP, and the history of an ACK, bytes.
+CONTROL = 14 + 20 + 8 + 24 + 8 + 16
 
 
 def test_a_round_trip_longer_than_the_first_timeout_repeats_no_data():

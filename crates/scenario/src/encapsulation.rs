@@ -12,10 +12,9 @@ use serde::{Deserialize, Serialize};
 const QUIC: usize = 33;
 
 /// Headers of all packets of a run.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub enum Encapsulation {
     /// Packets have no headers: every byte of a data packet is payload.
-    #[default]
     #[serde(rename = "none")]
     None,
     /// Ethernet, IPv4, UDP, the shim, and the header of the law.

@@ -48,9 +48,9 @@ pub struct Scenario {
     /// Set of default values for hosts: those of Linux, or those of the papers.
     #[serde(default, skip_serializing_if = "Profile::is_linux")]
     pub profile: Profile,
-    /// Headers of packets; "none" by default. Sizes of packets include headers. Sizes of transfers, completion times
-    /// and goodputs count only payload. An ACK has at least the size of its headers plus 16 bytes, and `min_packet` of
-    /// a law is at least the size of the headers plus one byte.
+    /// Headers of packets. The default is "ethernet+ipv4+udp", and "none" in the profile "paper". Sizes of packets
+    /// include headers. Sizes of transfers, completion times and goodputs count only payload. An ACK has at least the
+    /// size of its headers plus 16 bytes, and `min_packet` of a law is at least the size of the headers plus one byte.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub encapsulation: Option<Encapsulation>,
     /// Upper bound of the random processing time per packet at its sender. The default is the transmission time of one

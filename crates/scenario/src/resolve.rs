@@ -182,7 +182,7 @@ impl Scenario {
                 nodes: &|routes| topology.ends_of(routes),
                 overhead: self.overhead,
                 profile: self.profile,
-                encapsulation: self.encapsulation.unwrap_or_default(),
+                encapsulation: self.encapsulation.unwrap_or(self.profile.encapsulation()),
             };
             reader.read(defaults)
         };

@@ -48,6 +48,10 @@ fn named(law: &Value) -> &str {
         .unwrap_or_else(|| law.as_object().unwrap().keys().next().unwrap())
 }
 
+/// Smallest packet that has room for the headers of every law in every encapsulation, bytes: QUIC over IPv4 (99), and
+/// the largest header of a law (31).
+const SMALLEST: u32 = 99 + 31 + 1;
+
 fn text(unit: &'static str, range: std::ops::Range<u32>) -> impl Strategy<Value = String> {
     range.prop_map(move |x| format!("{x} {unit}"))
 }
@@ -140,8 +144,9 @@ fn with_options(law: &str, turn: u8) -> Value {
     }
 }
 
-/// Generates the optional keys of a flow. Keys that exclude each other are removed later.
-fn flow(name: String, nodes: usize, prefix: &'static str) -> impl Strategy<Value = Value> {
+/// Generates the optional keys of a flow. Keys that exclude each other are removed later. `smallest` is the smallest
+/// packet size, bytes.
+fn flow(name: String, nodes: usize, prefix: &'static str, smallest: u32) -> impl Strategy<Value = Value> {
     let arrivals = prop_oneof![
         (5..60u32).prop_map(|n| json!({ "poisson": format!("{n} /s") })),
         (1..4u32, 20..300u32).prop_map(|(n, ms)| json!({ "batches": { "batch": n, "interval": format!("{ms} ms") } })),
@@ -162,7 +167,7 @@ fn flow(name: String, nodes: usize, prefix: &'static str) -> impl Strategy<Value
         maybe(arrivals.boxed()),
         maybe(ack_delay.boxed()),
         maybe(session.boxed()),
-        (1..5u32, text("B", 40..1500)),
+        (1..5u32, text("B", smallest..1500)),
     )
         .prop_map(
             move |((law, (from, to), unreliable), size, begin, life, arrivals, ack_delay, session, (count, packet))| {
@@ -200,8 +205,8 @@ fn flow(name: String, nodes: usize, prefix: &'static str) -> impl Strategy<Value
 }
 
 /// Generates flows and links. The links form a tree, and one more link connects the root to the last node. All links
-/// are duplex. All names have the prefix `prefix`.
-fn part(prefix: &'static str) -> impl Strategy<Value = (Vec<Value>, Vec<Value>)> {
+/// are duplex. All names have the prefix `prefix`. `smallest` is the smallest packet size, bytes.
+fn part(prefix: &'static str, smallest: u32) -> impl Strategy<Value = (Vec<Value>, Vec<Value>)> {
     (2..=6usize, 1..=8usize).prop_flat_map(move |(nodes, flows)| {
         let links = (1..nodes).map(|i| {
             let parents = (0..i).prop_flat_map(move |parent| {
@@ -216,7 +221,7 @@ fn part(prefix: &'static str) -> impl Strategy<Value = (Vec<Value>, Vec<Value>)>
         let other = link(format!("{prefix}A"), format!("{prefix}{}", NODES[nodes - 1])).prop_map(named);
         let links: Vec<_> = links.chain([other.boxed()]).collect();
         let flows: Vec<_> = (0..flows)
-            .map(|i| flow(format!("{prefix}x{i}"), nodes, prefix))
+            .map(|i| flow(format!("{prefix}x{i}"), nodes, prefix, smallest))
             .collect();
         (links, flows)
     })
@@ -235,9 +240,15 @@ fn scenario(seed: u64, links: &[Value], flows: &[Value]) -> Value {
 }
 
 pub fn network() -> impl Strategy<Value = Value> {
-    (any::<u32>(), part(""), any::<bool>()).prop_map(|(seed, (links, flows), ideal)| {
+    let encapsulation = prop_oneof![Just("none"), Just("ethernet+ipv4+udp"), Just("ipv6"), Just("quic")];
+    let parts = encapsulation.prop_flat_map(|encapsulation| {
+        let smallest = if encapsulation == "none" { 40 } else { SMALLEST };
+        (Just(encapsulation), part("", smallest))
+    });
+    (any::<u32>(), parts, any::<bool>()).prop_map(|(seed, (encapsulation, (links, flows)), ideal)| {
         let mut scenario = scenario(seed.into(), &links, &flows);
         scenario["profile"] = json!(if ideal { "paper" } else { "linux" });
+        scenario["encapsulation"] = json!(encapsulation);
         scenario
     })
 }
@@ -325,7 +336,7 @@ proptest! {
     }
 
     #[test]
-    fn parts_that_share_nothing_do_not_affect_each_other(seed in any::<u32>(), one in part(""), other in part("far ")) {
+    fn parts_that_share_nothing_do_not_affect_each_other(seed in any::<u32>(), one in part("", SMALLEST), other in part("far ", SMALLEST)) {
         let alone = run(&scenario(seed.into(), &one.0, &one.1));
         let both = run(&scenario(seed.into(), &[one.0, other.0].concat(), &[one.1, other.1].concat()));
         let (flows, links) = (alone.summary.flows.len(), alone.summary.links.len());

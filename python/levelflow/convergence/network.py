@@ -112,7 +112,7 @@ class Network:
         with flows in both directions.
         """
         duration, sample = (f"{seconds:.6f}".rstrip("0").rstrip(".") for seconds in (self.duration_s, self.step_s / 2))
-        scenario = Scenario(name, f"{duration} s", sample=f"{sample} s", seed=seed)
+        scenario = Scenario(name, f"{duration} s", sample=f"{sample} s", seed=seed, encapsulation="none")
         buffer_s = max(self.step_s, MIN_BUFFER_S)
         for link in self.links:
             here, there = (f"R{end}" for end in link.ends)

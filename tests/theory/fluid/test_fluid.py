@@ -258,7 +258,8 @@ def test_a_scenario_gives_its_network():
     assert network.links[0].queue_parameters["min"] == 7
     first, second = network.flows
     assert (first.name, second.name) == ("x#1", "x#2")
-    assert first.rtt == pytest.approx(0.1 + 8 * 1040 / 10e6)
+    ack = 14 + 20 + 8 + 24 + 16  # Ethernet, IPv4, UDP, shim and history, bytes
+    assert first.rtt == pytest.approx(0.1 + 8 * (1000 + ack) / 10e6)
     assert first.access == pytest.approx(0.03)
     assert (first.start, first.stop, first.route) == (1, 5, [0])
     assert first.parameters["initial_window"] == 4

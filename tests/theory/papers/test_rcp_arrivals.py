@@ -23,7 +23,7 @@ def test_settings_omitted_by_the_quick_tier_have_no_duration():
 
 def test_the_link_carries_the_offered_load():
     plan = OneLink(50e6, 0.02, 0.6, 10)
-    result = plan.scenario(40, size={"exponential": "10 kB"}).run()
+    result = plan.scenario(40, size={"exponential": "10 kB"}).set("profile", "paper").run()
     share, _ = queues.utilisation(result.links, LINK, plan.capacity, settled(40))
     headers_and_noise = 0.05
     assert share == pytest.approx(0.6, rel=headers_and_noise)

@@ -37,7 +37,7 @@ parameters! {
             "smallest rate, used when other traffic fills the link; at least two packets of the smallest size per interval",
             "Levelflow: flows need packets to receive feedback; the paper has no value";
         min_packet: Bytes = Unit::Size, 48.0, (1.0, 65_535.0),
-            "smallest packet size of slow senders, headers included",
+            "smallest packet size of slow senders, headers included; a smaller value becomes the size of the headers plus 1 B",
             "Levelflow: an IP header and the JetMax header";
         packets_per_interval: f64 = Unit::Number, 10.0, (0.0, 1e6),
             "packets per interval of a slow sender, which reduces the packet size to reach this number; 0 for packets of full size",

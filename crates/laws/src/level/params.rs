@@ -26,7 +26,7 @@ parameters! {
             "smallest rate, used when other traffic fills the link; at least two packets of the smallest size per interval",
             "value of JetMax";
         min_packet: Bytes = Unit::Size, 52.0, (1.0, 65_535.0),
-            "smallest packet size of slow senders, headers included",
+            "smallest packet size of slow senders, headers included; a smaller value becomes the size of the headers plus 1 B",
             "an IP header and the header of Level";
         packets_per_interval: f64 = Unit::Number, 10.0, (0.0, 1e6),
             "packets per interval of a slow sender, which reduces the packet size to reach this number; 0 for packets of full size",

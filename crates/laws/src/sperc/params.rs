@@ -28,7 +28,7 @@ parameters! {
             "smallest rate, also before the first allocations; at least two packets of the smallest size per timeout",
             "value of JetMax; the authors' ns-2 code has 100 kb/s";
         min_packet: Bytes = Unit::Size, 52.0, (1.0, 65_535.0),
-            "smallest packet size of slow senders, headers included",
+            "smallest packet size of slow senders, headers included; a smaller value becomes the size of the headers plus 1 B",
             "an IP header and the header of s-PERC";
         packets_per_timeout: f64 = Unit::Number, 10.0, (0.0, 1e6),
             "packets per initial timeout of a slow sender, which reduces the packet size to reach this number; 0 for packets of full size",

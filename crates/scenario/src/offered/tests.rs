@@ -5,7 +5,7 @@ use crate::Scenario;
 /// Returns a scenario of 100 s with the links A->B of 10 Mb/s and B->C of 40 Mb/s.
 fn network(flows: Value) -> Value {
     json!({
-        "name": "n", "duration": "100 s",
+        "name": "n", "encapsulation": "none", "duration": "100 s",
         "link": [
             { "from": "A", "to": "B", "capacity": "10 Mb/s", "delay": "1 ms", "duplex": true },
             { "from": "B", "to": "C", "capacity": "40 Mb/s", "delay": "1 ms", "duplex": true },
@@ -205,7 +205,7 @@ fn entries_add_up_and_each_link_counts_what_it_can_serve() {
 fn load_is_divided_among_paths_as_flows_are() {
     let link = |from: &str, to: &str| json!({ "from": from, "to": to, "capacity": "10 Mb/s", "delay": "1 ms", "duplex": true });
     let mut raw = json!({
-        "name": "n", "duration": "100 s", "routing": "ecmp",
+        "name": "n", "encapsulation": "none", "duration": "100 s", "routing": "ecmp",
         "link": [link("A", "B"), link("B", "D"), link("A", "C"), link("C", "D"), link("D", "E")],
         "flow": [{ "name": "x", "law": "cubic", "from": "A", "to": "E", "count": 300, "size": "100 kB" }],
     });

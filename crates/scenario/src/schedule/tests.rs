@@ -6,7 +6,7 @@ use crate::Scenario;
 
 fn entry(flow: Value) -> FlowSpec<Any> {
     let raw = json!({
-        "name": "n", "duration": "10 s",
+        "name": "n", "encapsulation": "none", "duration": "10 s",
         "link": [{ "from": "A", "to": "B", "capacity": "100 Mb/s", "delay": "10 ms", "duplex": true }],
         "flow": [flow],
     });

@@ -117,7 +117,7 @@ fn implausible_values_are_warned_of() {
         "flow 1 (x), start: it starts after the end of the run, 10 s",
     );
     warned(
-        &[("/flow/0/packet", json!("1 B"))],
+        &[("/flow/0/packet", json!("1 B")), ("/encapsulation", json!("none"))],
         "flow 1 (x), packet: 1 B is less than the header of jetmax",
     );
     warned(
@@ -330,7 +330,9 @@ fn packets_have_room_for_their_headers() {
         assert_eq!(sizes, [&json!(200), &json!("300 B"), &json!(1000)]);
     }
     let bare = flow(&[("/encapsulation", json!("none"))]);
-    assert_eq!(bare, flow(&[]));
+    let default = flow(&[]);
+    assert_eq!(default, flow(&[("/encapsulation", json!("ethernet+ipv4+udp"))]));
+    assert_eq!(flow(&[("/profile", json!("paper"))])["header_bytes"], 0);
     assert_eq!([&bare["header_bytes"], &bare["ack_bytes"]], [0, 40]);
     assert_eq!(bare["params"]["min_packet"], "48 B");
 }

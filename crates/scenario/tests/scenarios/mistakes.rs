@@ -132,7 +132,7 @@ fn quantities_need_their_unit_and_a_sane_value() {
     );
     refused(
         &[("/flow/0/packet", json!("65536 B"))],
-        &["flow 1 (x), packet", "1 B to 65535 B"],
+        &["flow 1 (x), packet", "95 B to 65535 B"],
     );
     refused(&[("/flow/0/ack", json!("0 B"))], &["flow 1 (x), ack", "1 B to 65535 B"]);
     refused(&[("/flow/0/size", json!("0 B"))], &["flow 1 (x), size", "above 0"]);
