@@ -117,7 +117,7 @@ class Run:
         return f"{'sized, from' if self.sized else 'left at'} {self.first} packet{'' if self.first == 1 else 's'}"
 
     def later(self, seconds: float) -> Use:
-        """Returns the means over the judged part. The backlog (`queue`) is NaN, because decisions do not contain it."""
+        """Returns the means over the judged part. The backlog (`queue`) is not computed, so it is NaN."""
         later = [d for d in self.decisions if (1 - JUDGED) * seconds < d["time"] <= seconds]
         time_, arrived = sum(d["elapsed_ns"] for d in later), sum(d["admitted"] + d["dropped"] for d in later)
         return Use(

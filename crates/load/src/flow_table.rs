@@ -52,7 +52,8 @@ pub struct Arriving {
     /// Receiver of the flow.
     pub receiver: Receiver,
     last_packet_at: Time,
-    /// Arrival time of the first packet. Entries of queues that are older belong to an evicted flow of the same name.
+    /// Arrival time of the first packet. An older entry of a queue belongs to an evicted flow with the same address and
+    /// identifier.
     started_at: Time,
 }
 
