@@ -1,4 +1,6 @@
-"""Tables I, II and III of Zhang 2008, chapter VII, which the text lacks: rules, algorithms, and the best buffer.
+"""Tables I, II and III of Zhang 2008, chapter VII: rules, algorithms, and the best buffer.
+
+Our copy of the dissertation's text lacks these tables.
 
 `python -m experiments.buffer_tables` prints them. `--quick` runs some rows in a minute or two, and `--full` every row.
 """
