@@ -26,7 +26,7 @@ else
 export LEVELFLOW_FULL := 1
 endif
 
-.PHONY: help demo quick packages fast net lab test built programs page virtual virtual_rust virtual_python real real_first real_again check sanitize bench bench-peers tables gen site wheel deny
+.PHONY: help demo quick packages fast net lab test built programs page virtual virtual_rust virtual_python real real_first real_again check sanitize bench bench-peers tables gen site wheel deb deny
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -119,6 +119,10 @@ site: $(VENV)/created lab ## build the documentation into target/site/html, stri
 wheel: $(VENV)/installed lab ## build the wheel with the licences of what it holds, into target/wheels
 	$(BIN)/python tools/licences.py
 	$(BIN)/maturin build --release $(PROFILED)
+
+deb: net ## build the Debian package of levelflow-net, into target/packages
+	strip --strip-all -o $(CARGO_TARGET_DIR)/release/levelflow-net.stripped $(CARGO_TARGET_DIR)/release/levelflow-net
+	packaging/deb/build $(CARGO_TARGET_DIR)/release/levelflow-net.stripped "$$(dpkg --print-architecture)" $(CARGO_TARGET_DIR)/packages
 
 deny: ## check licences, sources and known vulnerabilities of the crates; needs cargo-deny
 	cargo deny check

@@ -94,7 +94,7 @@ def test_the_schema_is_json():
 
 def test_the_version_names_the_build():
     for option in ("--version", "-V"):
-        assert re.fullmatch(r"\d+\.\d+\.\d+ (release|debug)\n", cli.invoke(app, [option]).stdout)
+        assert re.fullmatch(r"levelflow \d+\.\d+\.\d+ (release|debug)\n", cli.invoke(app, [option]).stdout)
 
 
 @pytest.mark.parametrize("command", [("run",), ("reproduce",), ("convergence", "search"), ("theory", "fluid")])

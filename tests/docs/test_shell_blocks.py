@@ -26,7 +26,7 @@ COMMANDS = {
         "make",
         "mkdir",
     ),
-    *("modem-statistics", "rm", "sleep", "sudo", "sysctl", "tail", "tc", "wait", "while"),
+    *("modem-statistics", "rm", "sha256sum", "sleep", "sudo", "sysctl", "tail", "tc", "wait", "while"),
 }
 #: Folders of the checkout with programs.
 PROGRAMS = (".venv/bin/", ".ci/", "tools/", "experiments/", "apps/")

@@ -4,16 +4,26 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use levelflow_host::Error;
 
-use crate::{abs, completion, dissector, link, probe, recv, router, send, testbed};
+use crate::{abs, completion, dissector, link, manual, probe, recv, router, send, testbed};
 
-/// Version, and whether this build supports `router --dev` and `testbed --form kernel`.
-const VERSION: &str = if levelflow_router::kernel::COMPILED {
-    concat!(env!("CARGO_PKG_VERSION"), "\nkernel router: yes")
-} else {
-    concat!(
-        env!("CARGO_PKG_VERSION"),
-        "\nkernel router: no; install clang and build again"
-    )
+macro_rules! version {
+    ($router:literal, $linked:literal) => {
+        concat!(
+            env!("CARGO_PKG_VERSION"),
+            "\nkernel router: ",
+            $router,
+            "\nlinked: ",
+            $linked
+        )
+    };
+}
+
+/// Version, support for `router --dev` and `testbed --form kernel`, and independence from the system's C library.
+const VERSION: &str = match (levelflow_router::kernel::COMPILED, cfg!(target_env = "musl")) {
+    (true, true) => version!("yes", "statically"),
+    (true, false) => version!("yes", "dynamically"),
+    (false, true) => version!("no; install clang and build again", "statically"),
+    (false, false) => version!("no; install clang and build again", "dynamically"),
 };
 
 /// Levelflow on real networks: routers that signal rates, senders that follow them, and tools that emulate and measure
@@ -34,6 +44,8 @@ enum Command {
     /// Prints a dissector in Lua for Wireshark and tshark, which decodes shims and headers.
     Dissector(dissector::Dissector),
     Link(Box<link::Link>),
+    /// Writes manual pages of all commands into a folder.
+    Manual(manual::Manual),
     /// Measures a line: latency idle and under load (bufferbloat), capacity and buffer; can write it as a scenario.
     Probe(probe::Probe),
     /// Runs the router of a law at a bottleneck: in a UDP relay, or in the kernel at a device.
@@ -57,6 +69,7 @@ impl Cli {
             Command::Completion(command) => command.run(Cli::command()),
             Command::Dissector(command) => command.run(),
             Command::Link(command) => command.run(),
+            Command::Manual(command) => command.run(Cli::command()),
             Command::Probe(command) => command.run(),
             Command::Router(command) => command.run(),
             Command::Send(command) => command.run(),

@@ -5,6 +5,7 @@ mod command;
 mod completion;
 mod dissector;
 mod link;
+mod manual;
 mod options;
 mod probe;
 mod recv;

@@ -42,7 +42,7 @@ fn the_version_names_the_kernel_router() {
     let lines: Vec<&str> = said.lines().collect();
     assert_eq!(lines[0], concat!("levelflow-net ", env!("CARGO_PKG_VERSION")));
     assert!(
-        lines.len() == 2 && lines[1].starts_with(&format!("kernel router: {answer}")),
+        lines.len() == 3 && lines[1].starts_with(&format!("kernel router: {answer}")),
         "{said}"
     );
 }
@@ -56,4 +56,36 @@ fn a_shell_that_is_not_known_is_one_line() {
     let said = String::from_utf8(done.stderr).expect("text");
     assert_eq!((done.status.code(), said.lines().count()), (Some(2), 1), "{said}");
     assert!(said.contains("bash"), "{said}");
+}
+
+#[test]
+fn each_command_has_a_manual_page() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = env!("CARGO_BIN_EXE_levelflow-net");
+    let written = Command::new(program)
+        .arg("manual")
+        .arg("--out")
+        .arg(folder.path())
+        .output()
+        .unwrap();
+    assert!(written.status.success(), "{}", String::from_utf8_lossy(&written.stderr));
+    let help = Command::new(program).arg("--help").output().unwrap();
+    let help = String::from_utf8(help.stdout).unwrap();
+    let listed = help
+        .lines()
+        .skip_while(|line| *line != "Commands:")
+        .skip(1)
+        .take_while(|line| !line.is_empty());
+    let names: Vec<_> = listed
+        .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
+        .collect();
+    assert!(names.len() > 9, "{help}");
+    for line in names {
+        let name = line.split_whitespace().next().unwrap();
+        if name == "help" {
+            continue;
+        }
+        let page = std::fs::read_to_string(folder.path().join(format!("levelflow-net-{name}.1"))).unwrap();
+        assert!(page.contains("SYNOPSIS") && page.contains("\\-\\-help"), "{name}");
+    }
 }

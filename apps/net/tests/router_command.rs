@@ -235,9 +235,9 @@ fn metrics_can_be_scraped() {
             let line = page.lines().find(|l| l.starts_with(name))?;
             line.rsplit(' ').next()?.parse::<f64>().ok()
         };
-        if value("levelflow_router_packets_total{") == Some(5.0) {
-            assert_eq!(value("levelflow_router_bytes_total{"), Some(5000.0));
-            assert_eq!(value("levelflow_router_capacity_bits{"), Some(1e7));
+        if value("levelflow_router_received_packets_total{") == Some(5.0) {
+            assert_eq!(value("levelflow_router_received_bytes_total{"), Some(5000.0));
+            assert_eq!(value("levelflow_router_capacity_bytes_per_second{"), Some(1.25e6));
             assert!(
                 page.contains("law=\"rcp\"") && page.trim_end().ends_with("# EOF"),
                 "{page}"

@@ -1,4 +1,4 @@
-//! Metrics of a router, for Prometheus.
+//! Metrics of a router, for Prometheus. Names have base units, such as bytes per second and not bits per second.
 
 use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
@@ -33,11 +33,15 @@ type Row<T> = (&'static str, &'static str, T);
 
 fn gauges(now: &Snapshot) -> Vec<Row<f64>> {
     let mut rows = vec![
-        ("levelflow_router_capacity_bits", "Line rate, bit/s", now.capacity),
         (
-            "levelflow_router_target_bits",
-            "Target load of the law, bit/s",
-            now.target,
+            "levelflow_router_capacity_bytes_per_second",
+            "Line rate",
+            now.capacity / 8.0,
+        ),
+        (
+            "levelflow_router_target_bytes_per_second",
+            "Target load of the law",
+            now.target / 8.0,
         ),
         (
             "levelflow_router_signal",
@@ -51,13 +55,17 @@ fn gauges(now: &Snapshot) -> Vec<Row<f64>> {
             now.queue_packets as f64,
         ),
         (
-            "levelflow_router_worst_late_seconds",
-            "Largest delay with which an interval ended, s",
+            "levelflow_router_interval_delay_max_seconds",
+            "Largest delay with which an interval ended",
             now.counters.worst_late_ns as f64 / 1e9,
         ),
     ];
     if let Some(share) = now.share {
-        rows.push(("levelflow_router_share_bits", "Fair share of a flow, bit/s", share));
+        rows.push((
+            "levelflow_router_share_bytes_per_second",
+            "Fair share of a flow",
+            share / 8.0,
+        ));
     }
     if let Some(clients) = now.clients {
         rows.push(("levelflow_router_clients", "Clients of the relay", clients as f64));
@@ -68,26 +76,30 @@ fn gauges(now: &Snapshot) -> Vec<Row<f64>> {
 fn counters(now: &Snapshot) -> [Row<u64>; 11] {
     let c = &now.counters;
     [
-        ("levelflow_router_packets", "Packets received", c.packets),
-        ("levelflow_router_bytes", "Bytes received, as on the wire", c.bytes),
+        ("levelflow_router_received_packets", "Packets received", c.packets),
         (
-            "levelflow_router_stamped",
+            "levelflow_router_received_bytes",
+            "Bytes received, as on the wire",
+            c.bytes,
+        ),
+        (
+            "levelflow_router_stamped_packets",
             "Packets whose header the law processed",
             c.stamped,
         ),
-        ("levelflow_router_acks", "ACKs", c.acks),
+        ("levelflow_router_ack_packets", "ACKs", c.acks),
         (
-            "levelflow_router_refused",
+            "levelflow_router_invalid_packets",
             "Packets with an invalid header of the law",
             c.refused,
         ),
         (
-            "levelflow_router_foreign",
+            "levelflow_router_foreign_packets",
             "Packets without a header of the law",
             c.foreign,
         ),
         (
-            "levelflow_router_dropped",
+            "levelflow_router_dropped_packets",
             "Packets dropped because the queue was full",
             c.dropped,
         ),
@@ -98,12 +110,12 @@ fn counters(now: &Snapshot) -> [Row<u64>; 11] {
         ),
         ("levelflow_router_intervals", "Intervals closed", c.intervals),
         (
-            "levelflow_router_unsent",
+            "levelflow_router_unsent_datagrams",
             "Datagrams that could not be forwarded",
             now.unsent,
         ),
         (
-            "levelflow_router_turned_away",
+            "levelflow_router_rejected_datagrams",
             "Datagrams dropped because the table of clients was full",
             now.turned_away,
         ),

@@ -37,7 +37,7 @@ def _version(context: click.Context, _option: click.Parameter, wanted: bool) -> 
     if wanted:
         from levelflow import _core
 
-        click.echo(_core.build())
+        click.echo(f"levelflow {_core.build()}")
         context.exit()
 
 
