@@ -54,12 +54,32 @@ proptest! {
         let mut threshold = start;
         for step in 0..others.len() + 2 {
             let (next, bound) = fill(target, &Census::of(&others, threshold));
+            let equal = target / others.len() as f64;
+            prop_assert!(next >= equal * (1.0 - 1e-9), "step {step}: {next} is below the equal share {equal}");
             prop_assert!(next <= exact * (1.0 + 1e-9), "step {step}: {next} is above {exact}");
             prop_assert!(step == 0 || next >= threshold * (1.0 - 1e-9), "step {step}: {next} is below {threshold}");
             prop_assert!(bound >= exact * (1.0 - 1e-9), "step {step}: {bound} is below {exact}");
             threshold = next;
         }
         close(threshold, exact, 1e-9);
+    }
+}
+
+proptest! {
+    /// Verifies that noise in one of two bounds does not raise the level, and that only near bounds are approached by a
+    /// quarter of the way.
+    #[test]
+    fn a_level_moves_to_the_smaller_bound_or_a_quarter_of_a_short_way(
+        last in 0.1..10.0,
+        relative in 0.0..3.0,
+        noise in 0.0..5.0,
+    ) {
+        let bound: f64 = last * relative;
+        let next = smoothed(last, [bound, bound]);
+        prop_assert_eq!(smoothed(last, [bound, bound + noise]), next);
+        prop_assert_eq!(smoothed(last, [bound + noise, bound]), next);
+        let way = if (bound - last).abs() < last / 8.0 { 0.25 } else { 1.0 };
+        prop_assert!((next - last - way * (bound - last)).abs() < 1e-9);
     }
 }
 
@@ -380,6 +400,18 @@ fn a_path_brings_its_two_lowest_levels_and_the_hop_of_the_lowest() {
     assert_eq!((header.hop, header.new_limit, header.is_refused()), (4, 2, false));
     close(header.new_lowest.into(), 1.9e6, 1e-6);
     close(header.new_second.into(), 2.85e6, 1e-6);
+}
+
+/// Verifies that a link with a capacity of 10 Mb/s refuses proposals exactly if they exceed the capacity.
+#[test]
+fn a_router_refuses_proposals_above_its_capacity() {
+    let params = params();
+    for (proposal, refuses) in [(4.9e6, false), (5.1e6, true)] {
+        let mut router = Router::new(&params.routers, &port(1, 10e6));
+        let header = Header { proposal, ..unsent() };
+        pass(&mut router, &params, &[(0.0, 0.01, header), (0.005, 0.01, header)], 4);
+        assert_eq!(router.refuses, refuses, "two proposals of {proposal} bit/s");
+    }
 }
 
 /// Sender that receives its ACKs from the test.
