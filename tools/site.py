@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import subprocess
 import sys
 import textwrap
 from pathlib import Path
+from typing import Any
 
 from tools import CHECKOUT
 
 SITE = CHECKOUT / "target" / "site"
 PAGES = SITE / "pages"
 LAB = CHECKOUT / "apps" / "lab" / "page"
+STYLE = Path("docs/site.css")
 LINK = re.compile(r"\]\(([^)#:\s]+)")
 #: Public Python modules, and for each module the names that the page also documents.
 API = {
@@ -40,7 +43,7 @@ def main() -> None:
     examples()
     (PAGES / "docs" / "reference" / "python.md").write_text(python(), encoding="utf-8")
     subprocess.run([sys.executable, "-m", "mkdocs", "build"], cwd=CHECKOUT, check=True)
-    rust = CHECKOUT / "target" / "doc"
+    rust = Path(os.environ.get("CARGO_TARGET_DIR", CHECKOUT / "target")) / "doc"
     if rust.is_dir():
         shutil.copytree(rust, SITE / "html" / "rust")
     if (LAB / "engine.wasm").is_file():
@@ -62,10 +65,12 @@ def copy() -> None:
         if name.suffix == ".ipynb":
             notebook(name)
         elif name.suffix == ".md":
-            text = (CHECKOUT / name).read_text(encoding="utf-8").replace(".ipynb)", ".md)")
+            # Without the backslash, `[a][b]` in the name of a metric is a cross-reference of mkdocstrings.
+            text = (CHECKOUT / name).read_text(encoding="utf-8").replace(".ipynb)", ".md)").replace("][", "]\\[")
             (PAGES / name).write_text(text, encoding="utf-8")
         else:
             shutil.copyfile(CHECKOUT / name, PAGES / name)
+    shutil.copyfile(CHECKOUT / STYLE, PAGES / STYLE)
 
 
 def examples() -> None:
@@ -87,20 +92,31 @@ def _headed(found: re.Match[str]) -> str:
 def notebook(name: Path) -> None:
     """Writes a notebook as a page with pictures. The page has the cells and their output."""
     parts = []
+    predicted = False  # hides the output below a question until the reader opens it
     for number, cell in enumerate(json.loads((CHECKOUT / name).read_text(encoding="utf-8"))["cells"]):
         source = "".join(cell["source"])
-        parts.append(source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```")
-        for output in cell.get("outputs", []):
-            shown = output.get("data", {})
-            if "image/svg+xml" in shown:
-                picture = name.with_name(f"{name.stem}-{number}.svg")
-                (PAGES / picture).write_text("".join(shown["image/svg+xml"]), encoding="utf-8")
-                parts.append(f"![What the cell draws]({picture.name})")
-            elif "text/html" in shown:
-                parts.append("".join(shown["text/html"]))
-            else:
-                parts.append(f"```text\n{''.join(output.get('text') or shown['text/plain'])}\n```")
+        if cell["cell_type"] == "markdown":
+            parts.append(source)
+            predicted = "**Predict" in source
+            continue
+        parts.append(f"```python\n{source}\n```")
+        shown = [_shown(name, number, output) for output in cell.get("outputs", [])]
+        if predicted and shown:
+            shown = ['<details markdown="1"><summary>Output: predict first, then open</summary>', *shown, "</details>"]
+        parts += shown
     (PAGES / name).with_suffix(".md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+
+
+def _shown(name: Path, number: int, output: dict[str, Any]) -> str:
+    """Returns an output of a cell as Markdown. Writes a picture to a file."""
+    shown = output.get("data", {})
+    if "image/svg+xml" in shown:
+        picture = name.with_name(f"{name.stem}-{number}.svg")
+        (PAGES / picture).write_text("".join(shown["image/svg+xml"]), encoding="utf-8")
+        return f"![What the cell draws]({picture.name})"
+    if "text/html" in shown:
+        return "".join(shown["text/html"])
+    return f"```text\n{''.join(output.get('text') or shown['text/plain'])}\n```"
 
 
 def python() -> str:
