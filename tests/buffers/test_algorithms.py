@@ -38,11 +38,12 @@ def measured(result, since):
     st.sampled_from(["signed", "absolute", "none"]),
     st.sampled_from(["none", "fraction", "percent"]),
     st.sampled_from(["printed", "full"]),
+    st.sampled_from(["own", "common"]),
     st.sampled_from([(0.95, 0.005), (0.7, 0.05), (0.98, None), (None, 0.02)]),
 )
-def test_abs_agrees_with_theory(loads, damping, training, gradient, targets):
+def test_abs_agrees_with_theory(loads, damping, training, gradient, previous, targets):
     utilisation, loss = targets
-    words = {"damping": damping, "training": training, "gradient": gradient}
+    words = {"damping": damping, "training": training, "gradient": gradient, "previous": previous}
     algorithm = BufferAlgorithm("abs", CAPACITY, {"utilisation": utilisation or 0, "loss": loss or 0, **words})
     setup = adaptive_buffer.Settings(utilisation, loss, **words)
     state = adaptive_buffer.start(setup, 100.0)

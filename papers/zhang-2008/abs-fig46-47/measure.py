@@ -1,53 +1,57 @@
 """Adaptive Buffer Sizing (ABS) with twenty flows: two pairs of targets, without and with training of the gains."""
 
+import itertools
+
 import numpy as np
 
 from levelflow.measure import series, utilisation
-from levelflow.reproduce import Noted, over_seeds
+from levelflow.reproduce import over_seeds
 from levelflow.reproduce.drawing import draw_expected
 from levelflow.topology.bottleneck import LINK, identical_flows, single_bottleneck
 from zhang_models.adaptive_buffer import Settings, start, update
 
 C, FLOWS, RTT = 10e6, 20, (30, 70)
-END, SLOW_END = 200.0, 1000.0  # s
+END = 200.0  # s
 LAST = (END / 2, END)
 INTERVAL = 0.2  # s
 TARGETS = {"a": (0.95, 0.005), "b": (0.7, 0.05)}
 SETTLED = 0.15  # fraction of the mean of the last quarter
-SLOW = "20 s"  # the T that section VII.3.1 states
+SEEDS = 5
+PARTS = 5  # parts of the second half of a run, each longer than a cycle
 
 
-def network(targets, training="none", algorithm="abs", end=END, seed=1, **words):
+def network(targets, training="none", algorithm="abs", seed=1, **words):
     u, p = targets
     words |= {"utilisation": u, "loss": p, "initial": "100 packets"}
     if algorithm == "abs":
         words["training"] = training
-    scenario = single_bottleneck(C / 1e6, {algorithm: words}, end, "200 ms").set("seed", seed)
+    scenario = single_bottleneck(C / 1e6, {algorithm: words}, END, "200 ms").set("seed", seed)
     return identical_flows(scenario, FLOWS, RTT)
 
 
 def runs(figure, seed):
-    """Five runs of a seed for each pair of targets.
-
-    The runs are: as printed, with training, with absolute damping, in logarithms, and with the T of section VII.3.1.
-    """
+    """Four runs of a seed for each pair of targets: as printed, trained, with absolute damping, and in logarithms."""
     ways = ({}, {"training": "percent"}, {"damping": "absolute"}, {"algorithm": "abs_log"})
-    networks = [network(targets, seed=seed, **way) for targets in TARGETS.values() for way in ways]
-    slow = [network(targets, end=SLOW_END, seed=seed, interval=SLOW) for targets in TARGETS.values()]
-    results = figure.runs([*networks, *slow])
-    return dict(zip(TARGETS, ((*results[:4], results[8]), (*results[4:8], results[9])), strict=True))
+    results = figure.runs([network(targets, seed=seed, **way) for targets in TARGETS.values() for way in ways])
+    return dict(zip(TARGETS, (results[:4], results[4:]), strict=True))
 
 
-def slowly(result):
-    """Describes the buffer of one run that uses the update interval stated in section VII.3.1."""
-    window = (SLOW_END / 2, SLOW_END)
-    b = buffers(result, window)[1]
-    cv = utilisation.variation(result.links, LINK, window)
-    return (
-        f"with T = {SLOW}, which section VII.3.1 states for all simulations, the buffer swings between {b.min():.0f} "
-        f"and {b.max():.0f} packets around {b.mean():.0f}, its deviation {cv:.2f} of that, from {window[0]:g} to "
-        f"{window[1]:g} s"
-    )
+def under(figure, name, one):
+    """Measures the runs of all seeds under a reading of the text."""
+
+    def measured(reading):
+        scenarios = [network(TARGETS[name], seed=seed) for seed in figure.seeds(SEEDS)]
+        for scenario in scenarios:
+            for path, value in reading.items():
+                scenario.set(path, value)
+        return over_seeds(map(one, figure.runs(scenarios)))
+
+    return measured
+
+
+def second_half(result):
+    end = float(buffers(result)[0][-1])
+    return (end / 2, end)
 
 
 def buffers(result, window=series.ALL):
@@ -83,36 +87,31 @@ def converge(result, targets):
 
 
 def cycles(result):
-    """Smallest and largest buffers of each 20 s of the second half, packets. A cycle is shorter than 20 s."""
+    """Smallest and largest buffers of each part of the second half, packets."""
+    start, end = second_half(result)
     t, b = buffers(result)
-    parts = [b[(t > a) & (t <= a + 20)] for a in range(100, 200, 20)]
+    edges = np.linspace(start, end, PARTS + 1)
+    parts = [b[(t > low) & (t <= high)] for low, high in itertools.pairwise(edges)]
     return [float(part.min()) for part in parts], [float(part.max()) for part in parts]
 
 
-def untrained_a(plain, *_, slow):
-    used = utilisation.use(plain.links, LINK, C, LAST)
+def untrained_a(result):
+    window = second_half(result)
+    used = utilisation.use(result.links, LINK, C, window)
     return {
         "buffer_mean_pkts[last half]": used.buffer,
-        "buffer_mean_pkts[T = 20 s]": float(late(slow).mean()),
-        "buffer_cv": utilisation.variation(plain.links, LINK, LAST),
+        "buffer_cv": utilisation.variation(result.links, LINK, window),
         "loss_rate": used.loss,
     }
 
 
-def untrained_b(plain, *_, slow):
-    low, high = cycles(plain)
+def untrained_b(result):
+    low, high = cycles(result)
     return {
         "buffer_min_pkts": low,
         "buffer_max_pkts[each cycle]": high,
-        "buffer_max_pkts[T = 20 s]": float(late(slow).max()),
-        "buffer_max_over_min": float(late(slow).max() / late(slow).min()),
         "oscillates": bool(np.mean(high) > 2 * max(np.mean(low), 1.0)),
     }
-
-
-def late(slow):
-    """Buffers of the second half of a run with the interval that the text states, packets."""
-    return buffers(slow, (SLOW_END / 2, SLOW_END))[1]
 
 
 def trained(name, plain, result):
@@ -126,21 +125,11 @@ def trained(name, plain, result):
 
 
 def measure(figure):
-    went = [runs(figure, seed) for seed in figure.seeds(5)]
-    values = {
-        f"abs-fig46{name}": over_seeds(one(*seed[name][:4], slow=seed[name][4]) for seed in went)
+    went = [runs(figure, seed) for seed in figure.seeds(SEEDS)]
+    return {
+        f"abs-fig46{name}": figure.by_reading(f"abs-fig46{name}", under(figure, name, one))
         for name, one in (("a", untrained_a), ("b", untrained_b))
-    }
-    beside = {
-        "abs-fig46a": ("buffer_mean_pkts[last half]", "buffer_cv"),
-        "abs-fig46b": ("buffer_min_pkts", "buffer_max_pkts[each cycle]", "oscillates"),
-    }
-    for entry, metrics in beside.items():
-        note = slowly(went[0][entry[-1]][4])
-        values[entry] |= {metric: Noted(values[entry][metric], note) for metric in metrics}
-    return values | {
-        f"abs-fig47{name}": over_seeds(trained(name, *seed[name][:2]) for seed in went) for name in TARGETS
-    }
+    } | {f"abs-fig47{name}": over_seeds(trained(name, *seed[name][:2]) for seed in went) for name in TARGETS}
 
 
 def plot(figure, canvas):

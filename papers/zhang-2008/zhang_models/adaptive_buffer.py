@@ -36,6 +36,7 @@ from levelflow.theory.validate import explained, finite, not_negative, positive,
 Damping = Literal["signed", "absolute", "none"]
 Training = Literal["none", "fraction", "percent"]
 Gradient = Literal["printed", "full"]
+Previous = Literal["own", "common"]
 
 
 @explained
@@ -147,6 +148,7 @@ class Settings:
         training: training of the gains, with `p` and `u` as fractions or in per cent. With fractions, a step changes a
             gain by at most `T`, which is negligible compared with the initial gain of 3000.
         gradient: gradient used in training.
+        previous: buffer that both controllers change: their own last output, or the last buffer of the port.
         step: step size of training, gamma.
         largest: upper limit on buffers, packets. The lower limit is 1. Both `b_u` and `b_p` are clipped to this range.
 
@@ -161,6 +163,7 @@ class Settings:
     damping: Damping = "signed"
     training: Training = "none"
     gradient: Gradient = "printed"
+    previous: Previous = "own"
     step: float = 1.0
     largest: float = 10_000.0
 
@@ -176,6 +179,7 @@ class Settings:
             ("damping", self.damping, ("signed", "absolute", "none")),
             ("training", self.training, ("none", "fraction", "percent")),
             ("gradient", self.gradient, ("printed", "full")),
+            ("previous", self.previous, ("own", "common")),
         ):
             if word not in words:
                 raise ParameterError(f"{name} {word!r} is not allowed; needs one of {', '.join(words)}")
@@ -249,7 +253,10 @@ def update(settings: Settings, state: State, utilisation: ArrayLike, loss: Array
             gain_p = trained(gain_p, np.where(first, 0.0, gradient), settings.step)
         buffer_p = loss_controller(buffer_p, p, settings.loss, gain_p, settings.interval)
     low, high = 1.0, settings.largest
-    return State(np.clip(buffer_u, low, high), np.clip(buffer_p, low, high), gain_u, gain_p, u, factor)
+    after = State(np.clip(buffer_u, low, high), np.clip(buffer_p, low, high), gain_u, gain_p, u, factor)
+    if settings.previous == "common":
+        after = after._replace(buffer_u=size(settings, after), buffer_p=size(settings, after))
+    return after
 
 
 def _train_u(settings: Settings, state: State, u: Floats) -> Floats:

@@ -21,6 +21,10 @@
 //! - Eq 164 does not converge to the target: any buffer with a constant `u` is an equilibrium. Noise of variance `s^2`
 //!   in `u` moves the buffer by `-I_u T s^2` per step. The default is eq 164 as printed. `damping = "absolute"` uses
 //!   `|u - u_before|`. `damping = "none"` is eq 163.
+//! - With `previous = "common"`, both controllers change the buffer of the port. While `u` is constant, the buffer then
+//!   never shrinks, because `max` selects `b_u = b(n-1)`.
+//! - `gain` is per second, as the factor `T` of the equations requires. The largest buffer of fig 46(b) is one step of
+//!   `3000 (1 - p*)`, which indicates a gain of 3000 per interval: `gain = 15000` at `T` = 200 ms.
 //! - Eq 170 follows from eq 169, which lacks the factor `u - u_before` of eq 164. `gradient = "full"` includes this
 //!   factor.
 //! - With `u` and `p` as fractions, a training step changes a gain by at most `T`. This change is negligible compared
@@ -45,6 +49,16 @@ choices! {
         Absolute = "absolute",
         /// No factor: eq 163.
         None = "none",
+    }
+}
+
+choices! {
+    /// Buffer that eq 162 and 164 increase or decrease.
+    pub enum Previous {
+        /// The last output of the same controller, `b_p(n-1)` or `b_u(n-1)`, as printed.
+        Own = "own",
+        /// The last buffer of the port, `b(n-1)`, in both controllers.
+        Common = "common",
     }
 }
 
@@ -136,6 +150,9 @@ parameters! {
         damping: Damping = Damping::UNIT, 0.0, Damping::RANGE,
             "damping factor of the utilisation controller: the change of utilisation, the absolute value of this change, or none",
             "Zhang 2008, eq 164; eq 163 for none";
+        previous: Previous = Previous::UNIT, 0.0, Previous::RANGE,
+            "buffer that both controllers change: their own last output, or the common buffer of the port",
+            "Zhang 2008, eq 162 and 164 for own; common is a reading of fig 46(a)";
         training: Training = Training::UNIT, 0.0, Training::RANGE,
             "training of the gains: none, with loss and utilisation as fractions, or with loss and utilisation in percent",
             "Zhang 2008, section VII.2.4";
@@ -253,6 +270,9 @@ impl BufferAlgorithm for Abs {
         }
         if self.targets.1 {
             self.control_loss(params, load.loss(), interval, first);
+        }
+        if params.previous == Previous::Common {
+            (self.buffer_u, self.buffer_p) = (self.packets(), self.packets());
         }
     }
 
