@@ -111,6 +111,12 @@ def recover(path: PathLike[str], /) -> None:
 def replace(path: PathLike[str], content: bytes, /) -> None:
     """Replaces a file by new content, atomically and durably."""
 
+def create_dirs(path: PathLike[str], /) -> None:
+    """Creates a directory and its missing parents, durably."""
+
+def sync(path: PathLike[str], /) -> None:
+    """Waits until the entries of a directory are on the disk."""
+
 def read(path: PathLike[str], /) -> str:
     """Returns the text of a regular file of at most 256 MiB; raises OSError or ScenarioError."""
 

@@ -16,7 +16,7 @@ def replace(path: Path, content: str | bytes) -> None:
         ScenarioError: If the path names something other than a regular file.
     """
     with suppress(FileExistsError):  # if the parent is a file, `replace` below raises the error
-        path.parent.mkdir(parents=True)
+        _core.create_dirs(path.parent)
     _core.replace(path, content.encode() if isinstance(content, str) else content)
 
 

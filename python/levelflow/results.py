@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 TABLES = ("flows", "links", "transfers", "members")
 LEADING = ("t", "flow", "member", "link")
+#: Number of attempts to read a directory while other processes replace its result.
+LOAD_TRIES = 20
 #: Summary of a run that was killed.
 NO_SUMMARY = cast("Summary", {})
 
@@ -110,11 +112,21 @@ class Result(RunData):
             ScenarioError: If it is not a result directory, or the result is damaged.
         """
         path = Path(path)
-        try:
-            _core.recover(path)
-        except OSError as error:
-            raise ScenarioError(f"{path}: cannot finish its replacement: {error.strerror or error}") from None
-        manifest: Manifest = _read_json(path / "manifest.json")
+        for _ in range(LOAD_TRIES):
+            state = _State(path)
+            try:
+                result = cls._read(path, state.manifest)
+            except ScenarioError:
+                if state.is_current():
+                    raise
+            else:
+                if state.is_current():
+                    return result
+        raise ScenarioError(f"{path}: another process keeps replacing this result")
+
+    @classmethod
+    def _read(cls, path: Path, manifest: Manifest) -> Self:
+        """Reads the files of a manifest. Other processes can replace files during the call."""
         if manifest.get("format") != _core.RESULT_FORMAT:
             raise ScenarioError(f"{path}: not a result directory; needs a manifest.json of {_core.RESULT_FORMAT!r}")
         with _undamaged(path):
@@ -124,6 +136,38 @@ class Result(RunData):
             if counters:
                 summary = _summary_of_network(tables, manifest, counters, path)
         return cls(**tables, summary=summary, manifest=manifest, path=path)
+
+
+class _State:
+    """Manifest of a result directory at one time, after an interrupted replacement was finished."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        try:
+            _core.recover(path)
+        except OSError as error:
+            raise ScenarioError(f"{path}: cannot finish its replacement: {error.strerror or error}") from None
+        self._file = self._identity()
+        self.manifest: Manifest = _read_json(path / "manifest.json")
+
+    def _identity(self) -> tuple[int, int, int]:
+        with contextlib.suppress(OSError):
+            found = (self._path / "manifest.json").stat()
+            return found.st_ino, found.st_mtime_ns, found.st_size
+        return 0, 0, 0
+
+    def is_current(self) -> bool:
+        """Returns True if no other result has replaced the files since. New rows of the same run replace no files."""
+        if (self._path / ".commit").exists():
+            return False
+        if self._identity() == self._file:
+            return True
+        now: Manifest = _read_json(self._path / "manifest.json")
+        return "parts" in now and _without_progress(now) == _without_progress(self.manifest)
+
+
+def _without_progress(manifest: Manifest) -> dict[str, Any]:
+    return {key: value for key, value in manifest.items() if key not in ("simulated_s", "parts")}
 
 
 class Recording:

@@ -1,5 +1,7 @@
 // Faults of a disk, for LD_PRELOAD. Counts the calls that change files below a directory. At a chosen call it kills the
-// process, lets this and all later calls fail, or removes the directory. Lists files whose content is not on the disk.
+// process, lets this and all later calls fail, or removes the directory. Lists what is not on the disk: the content of
+// files without a later fsync, and entries of directories (new, renamed and removed files) without a later fsync of the
+// directory. Keeps hard links to removed files, so that the harness can undo a removal.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -19,15 +21,24 @@
 #include <unistd.h>
 
 enum { COUNT, KILL, FAIL, REMOVE };
-enum { MAX_DIRTY = 4096 };
+enum { MAX_DIRTY = 4096, MAX_CHANGES = 4096, MAX_PATH = 512 };
+enum { CREATED, RENAMED, REMOVED, DIRECTORY_REMOVED };
+
+// Change of the entries of a directory. An empty `from` is on the disk. `kept` is a link to the file that a change
+// removed, or empty.
+struct change {
+    int kind;
+    char from[MAX_PATH], to[MAX_PATH], kept[MAX_PATH];
+};
 
 // Shared with child processes.
 static struct {
     long calls;
-    int dirty_files;
+    int dirty_files, changes, is_full;
     ino_t dirty[MAX_DIRTY];
+    struct change change[MAX_CHANGES];
 } *shared;
-static char directory[PATH_MAX];
+static char directory[PATH_MAX], keep[MAX_PATH / 2];
 static int mode, error;
 static long at;
 static __thread int inside;
@@ -36,16 +47,23 @@ __attribute__((constructor)) static void begin(void) {
     shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 }
 
-void disk_arm(const char *below, int how, long when, int number) {
+void disk_arm(const char *below, const char *links, int how, long when, int number) {
     snprintf(directory, sizeof directory, "%s", below);
+    snprintf(keep, sizeof keep, "%s", links);
     mode = how, at = when, error = number;
-    shared->calls = shared->dirty_files = 0;
+    shared->calls = shared->dirty_files = shared->changes = 0;
 }
 
 long disk_calls(void) { return shared->calls; }
 int disk_dirty(ino_t **files) {
     *files = shared->dirty;
     return shared->dirty_files;
+}
+
+// Returns the number of changes that are not on the disk; -1 if there were too many to record.
+int disk_changes(struct change **changes) {
+    *changes = shared->change;
+    return shared->is_full ? -1 : shared->changes;
 }
 
 static int remove_one(const char *path, const struct stat *s, int type, struct FTW *f) {
@@ -58,29 +76,33 @@ static int is_below(const char *path) {
     return length && !strncmp(path, directory, length) && (path[length] == '/' || !path[length]);
 }
 
-static int is_below_at(int folder, const char *path) {
-    char whole[PATH_MAX], link[64];
-    if (path[0] == '/') return is_below(path);
-    if (folder == AT_FDCWD) {
-        if (!getcwd(whole, sizeof whole)) return 0;
-    } else {
-        snprintf(link, sizeof link, "/proc/self/fd/%d", folder);
-        ssize_t n = readlink(link, whole, sizeof whole - 1);
-        if (n < 0) return 0;
-        whole[n] = 0;
+// Writes the path of an open file. Returns 0 if it has none.
+static int path_of(int file, char whole[PATH_MAX]) {
+    char link[64];
+    snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+    ssize_t n = readlink(link, whole, PATH_MAX - 1);
+    whole[n < 0 ? 0 : n] = 0;
+    return n > 0;
+}
+
+static int whole_path(int folder, const char *path, char whole[PATH_MAX]) {
+    whole[0] = 0;
+    if (path[0] != '/') {
+        if (folder == AT_FDCWD ? !getcwd(whole, PATH_MAX) : !path_of(folder, whole)) return 0;
+        strncat(whole, "/", PATH_MAX - strlen(whole) - 1);
     }
-    strncat(whole, "/", sizeof whole - strlen(whole) - 1);
-    strncat(whole, path, sizeof whole - strlen(whole) - 1);
-    return is_below(whole);
+    strncat(whole, path, PATH_MAX - strlen(whole) - 1);
+    return 1;
+}
+
+static int is_below_at(int folder, const char *path) {
+    char whole[PATH_MAX];
+    return whole_path(folder, path, whole) && is_below(whole);
 }
 
 static int is_file_below(int file) {
-    char path[PATH_MAX], link[64];
-    snprintf(link, sizeof link, "/proc/self/fd/%d", file);
-    ssize_t n = readlink(link, path, sizeof path - 1);
-    if (n < 0) return 0;
-    path[n] = 0;
-    return is_below(path);
+    char path[PATH_MAX];
+    return path_of(file, path) && is_below(path);
 }
 
 // Counts a call; returns true if it must fail. `allocates` is true if the call needs space on the disk.
@@ -114,6 +136,46 @@ static void mark_inode(ino_t inode, int is_dirty) {
     if (is_dirty && shared->dirty_files < MAX_DIRTY) shared->dirty[shared->dirty_files++] = inode;
 }
 
+// Records a change of entries. `call` has the paths of the call; before a removal, it links the removed file.
+static void record(int kind, const char *from, const char *to, const char *kept) {
+    pthread_mutex_lock(&marking);
+    if (shared->changes == MAX_CHANGES) shared->is_full = 1;
+    if (!shared->is_full) {
+        struct change *next = &shared->change[shared->changes++];
+        next->kind = kind;
+        snprintf(next->from, MAX_PATH, "%s", from);
+        snprintf(next->to, MAX_PATH, "%s", to);
+        snprintf(next->kept, MAX_PATH, "%s", kept);
+    }
+    pthread_mutex_unlock(&marking);
+}
+
+// Links a file that a call will remove or replace. Writes the path of the link; empty if there is no such file.
+static void link_of(const char *path, char kept[MAX_PATH]) {
+    static long links;
+    snprintf(kept, MAX_PATH, "%s/%d-%ld", keep, getpid(), __atomic_add_fetch(&links, 1, __ATOMIC_SEQ_CST));
+    if (linkat(AT_FDCWD, path, AT_FDCWD, kept, 0)) kept[0] = 0;
+}
+
+static int is_in(const char *path, const char *folder) {
+    const char *last = strrchr(path, '/');
+    size_t length = strlen(folder);
+    return last && (size_t)(last - path) == length && !strncmp(path, folder, length);
+}
+
+// Forgets the changes of a directory whose entries have reached the disk. A rename is on the disk with its new entry.
+static void settle(int file) {
+    char folder[PATH_MAX];
+    struct stat found;
+    if (!path_of(file, folder) || fstat(file, &found) || !S_ISDIR(found.st_mode)) return;
+    pthread_mutex_lock(&marking);
+    int left = 0;
+    for (int i = 0; i < shared->changes; i++)
+        if (!is_in(shared->change[i].to, folder)) shared->change[left++] = shared->change[i];
+    shared->changes = left;
+    pthread_mutex_unlock(&marking);
+}
+
 static void mark(int file, int is_dirty) {
     struct stat found;
     if (fstat(file, &found) || !S_ISREG(found.st_mode)) return;
@@ -133,9 +195,13 @@ static void mark(int file, int is_dirty) {
             bits = va_arg(list, mode_t);                                             \
             va_end(list);                                                            \
         }                                                                            \
-        int changes = (flags & O_TRUNC) || ((flags & O_CREAT) && faccessat(folder, path, F_OK, 0)); \
-        if (changes && is_below_at(folder, path) && fails(1)) return -1;             \
-        return REAL(name) call;                                                      \
+        int creates = (flags & O_CREAT) && faccessat(folder, path, F_OK, 0);         \
+        int counts = (creates || (flags & O_TRUNC)) && is_below_at(folder, path);    \
+        if (counts && fails(1)) return -1;                                           \
+        int file = REAL(name) call;                                                  \
+        char whole[PATH_MAX];                                                        \
+        if (counts && creates && file >= 0 && whole_path(folder, path, whole)) record(CREATED, "", whole, ""); \
+        return file;                                                                 \
     }
 OPEN(open, (const char *path, int flags, ...), (path, flags, bits), AT_FDCWD)
 OPEN(open64, (const char *path, int flags, ...), (path, flags, bits), AT_FDCWD)
@@ -161,23 +227,47 @@ WRITE(int, ftruncate64, (int file, off64_t size), (file, size))
     int name(int file) {                                    \
         if (is_file_below(file) && fails(0)) return -1;     \
         int done = REAL(name)(file);                        \
-        if (!done) mark(file, 0);                           \
+        if (!done) mark(file, 0), settle(file);             \
         return done;                                        \
     }
 SYNC(fsync)
 SYNC(fdatasync)
 
-#define CHANGE(name, allocates, signature, call, folder, path)             \
-    int name signature {                                                   \
-        if (is_below_at(folder, path) && fails(allocates)) return -1;      \
-        return REAL(name) call;                                            \
+#define CHANGE(name, allocates, signature, call, folder, path, kind)        \
+    int name signature {                                                    \
+        char whole[PATH_MAX], kept[MAX_PATH] = "";                          \
+        if (!is_below_at(folder, path)) return REAL(name) call;             \
+        if (fails(allocates)) return -1;                                    \
+        whole_path(folder, path, whole);                                    \
+        if (kind == REMOVED) link_of(whole, kept);                          \
+        int done = REAL(name) call;                                         \
+        if (!done) record(kind == REMOVED && !kept[0] ? DIRECTORY_REMOVED : kind, "", whole, kept); \
+        return done;                                                        \
     }
-CHANGE(rename, 0, (const char *from, const char *to), (from, to), AT_FDCWD, to)
-CHANGE(renameat, 0, (int a, const char *from, int b, const char *to), (a, from, b, to), b, to)
-CHANGE(unlink, 0, (const char *path), (path), AT_FDCWD, path)
-CHANGE(unlinkat, 0, (int folder, const char *path, int flags), (folder, path, flags), folder, path)
-CHANGE(rmdir, 0, (const char *path), (path), AT_FDCWD, path)
-CHANGE(mkdir, 1, (const char *path, mode_t bits), (path, bits), AT_FDCWD, path)
-CHANGE(mkdirat, 1, (int folder, const char *path, mode_t bits), (folder, path, bits), folder, path)
-CHANGE(truncate, 1, (const char *path, off_t size), (path, size), AT_FDCWD, path)
-CHANGE(truncate64, 1, (const char *path, off64_t size), (path, size), AT_FDCWD, path)
+CHANGE(unlink, 0, (const char *path), (path), AT_FDCWD, path, REMOVED)
+CHANGE(unlinkat, 0, (int folder, const char *path, int flags), (folder, path, flags), folder, path, REMOVED)
+CHANGE(rmdir, 0, (const char *path), (path), AT_FDCWD, path, REMOVED)
+CHANGE(mkdir, 1, (const char *path, mode_t bits), (path, bits), AT_FDCWD, path, CREATED)
+CHANGE(mkdirat, 1, (int folder, const char *path, mode_t bits), (folder, path, bits), folder, path, CREATED)
+
+#define RENAME(name, signature, call, a, b)                                 \
+    int name signature {                                                    \
+        char before[PATH_MAX], after[PATH_MAX], kept[MAX_PATH];             \
+        if (!is_below_at(b, to)) return REAL(name) call;                    \
+        if (fails(0)) return -1;                                            \
+        whole_path(a, from, before), whole_path(b, to, after);              \
+        link_of(after, kept);                                               \
+        int done = REAL(name) call;                                         \
+        if (!done) record(RENAMED, before, after, kept);                    \
+        return done;                                                        \
+    }
+RENAME(rename, (const char *from, const char *to), (from, to), AT_FDCWD, AT_FDCWD)
+RENAME(renameat, (int a, const char *from, int b, const char *to), (a, from, b, to), a, b)
+
+#define CUT(name, type)                                                     \
+    int name(const char *path, type size) {                                 \
+        if (is_below_at(AT_FDCWD, path) && fails(1)) return -1;             \
+        return REAL(name)(path, size);                                      \
+    }
+CUT(truncate, off_t)
+CUT(truncate64, off64_t)

@@ -8,6 +8,7 @@ import ctypes
 import errno
 import json
 import os
+import shutil
 import sys
 import traceback
 from pathlib import Path
@@ -20,9 +21,17 @@ from levelflow.study import study  # noqa: F401
 
 MODES = ("count", "kill", "fail", "remove")
 DISK = ctypes.CDLL(None)
-DISK.disk_arm.argtypes = (ctypes.c_char_p, ctypes.c_int, ctypes.c_long, ctypes.c_int)
+DISK.disk_arm.argtypes = (ctypes.c_char_p, ctypes.c_char_p, ctypes.c_int, ctypes.c_long, ctypes.c_int)
 DISK.disk_calls.restype = ctypes.c_long
 FAILED = 101
+CREATED, RENAMED, REMOVED, DIRECTORY_REMOVED = range(4)
+
+
+class Change(ctypes.Structure):
+    """Change of the entries of a directory; see `disk.c`."""
+
+    _fields_ = (("kind", ctypes.c_int), *((name, ctypes.c_char * 512) for name in ("old", "new", "kept")))
+
 
 # Writes after every few events, so that a short run has many writes at which a test can stop it.
 running.FLUSH_EVERY_S = 0.0
@@ -65,7 +74,9 @@ def child(request, output, error):
     os.dup2(os.open(error, os.O_CREAT | os.O_TRUNC | os.O_WRONLY), 2)
     os.chdir(request["folder"])
     number = getattr(errno, request.get("error", "ENOSPC"))
-    DISK.disk_arm(os.fsencode(request["below"]), MODES.index(request["mode"]), request["at"], number)
+    DISK.disk_arm(
+        os.fsencode(request["below"]), os.fsencode(request["keep"]), MODES.index(request["mode"]), request["at"], number
+    )
     status = FAILED
     try:
         load(request["load"]) if "load" in request else execute(request["words"])
@@ -80,15 +91,36 @@ def child(request, output, error):
         os._exit(status)
 
 
+def undo(change):
+    """Undoes a change of the entries of a directory. Later changes were undone, or are on the disk."""
+    old, new, kept = (Path(os.fsdecode(path)) for path in (change.old, change.new, change.kept))
+    if change.kind == CREATED and os.path.lexists(new):
+        # Files in a lost directory are lost, too.
+        shutil.rmtree(new) if new.is_dir() and not new.is_symlink() else new.unlink()
+    elif change.kind == DIRECTORY_REMOVED:
+        new.mkdir(parents=True, exist_ok=True)
+    elif change.kind == RENAMED and new.exists():
+        old.parent.mkdir(parents=True, exist_ok=True)
+        new.rename(old)
+    if change.kept and not new.exists():
+        new.parent.mkdir(parents=True, exist_ok=True)
+        os.link(kept, new)
+
+
 def lose_power(below):
-    """Drops the content that was not written to the disk: files keep their names and lose their bytes."""
+    """Drops what was not written to the disk: changes of entries, and the content of files."""
+    changes = ctypes.POINTER(Change)()
+    number = DISK.disk_changes(ctypes.byref(changes))
+    assert number >= 0, "more changes than disk.c records"
+    for i in reversed(range(number)):
+        undo(changes[i])
     dirty = ctypes.POINTER(ctypes.c_ulong)()
     count = DISK.disk_dirty(ctypes.byref(dirty))
     inodes = {dirty[i] for i in range(count)}
     for path in Path(below).rglob("*"):
         if path.is_file() and path.stat().st_ino in inodes:
             os.truncate(path, 0)
-    return len(inodes)
+    return len(inodes) + number
 
 
 def answer(request, output, error):

@@ -52,6 +52,8 @@ def disk(tmp_path_factory):
         ["cc", "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", library, HERE / "disk.c", "-ldl", "-pthread"],
         check=True,
     )
+    keep = folder / "keep"
+    keep.mkdir()
     environment = {**os.environ, "LD_PRELOAD": str(library), "XDG_CACHE_HOME": str(folder / "cache")}
     words = [sys.executable, HERE / "harness.py", folder / "out", folder / "err"]
     with subprocess.Popen(
@@ -60,6 +62,7 @@ def disk(tmp_path_factory):
 
         def ask(place, *words, mode="count", at=0, **others):
             request = {"words": words, "folder": str(place), "below": str(place), "mode": mode, "at": at, **others}
+            request["keep"] = str(keep)
             process.stdin.write(json.dumps(request) + "\n")
             process.stdin.flush()
             return json.loads(process.stdout.readline())
@@ -105,13 +108,18 @@ class Command:
 RUN = ("run", "new.toml", "--out", "o", "--no-plots")
 OLD = ("run", "old.toml", "--out", "o", "--no-plots")
 OTHER = ("run", "old.toml", "--out", "p", "--no-plots")
+STUDYING = ("study", "STUDY.toml", "--no-cache", "--no-plots", "--scheduler", "threads", "--workers", "1")
+OLD_STUDY = ("study", "OLD.toml", *STUDYING[2:])
 COMMANDS = {
     "run": Command(RUN, ["o"], sample=3),
     "run over a result": Command(RUN, ["o"], [OLD], sample=8),
-    "study": Command(
-        ("study", "STUDY.toml", "--no-cache", "--no-plots", "--scheduler", "threads", "--workers", "1"),
+    "study": Command(STUDYING, ["results/s/study.json"], extra={"STUDY.toml": STUDY}),
+    "study over a study": Command(
+        (*STUDYING, "--replace"),
         ["results/s/study.json"],
-        extra={"STUDY.toml": STUDY},
+        [OLD_STUDY],
+        extra={"STUDY.toml": STUDY, "OLD.toml": STUDY.replace("new.toml", "old.toml")},
+        sample=4,
     ),
     "convergence": Command(
         ("convergence", "run", "jetmax", "--networks", "1", "--family", "chain", "--workers", "1", "--json", "r.jsonl"),
@@ -160,6 +168,19 @@ def assert_loadable(disk, folder, over_a_result):
     assert found["last_s"] <= found["simulated_s"] < found["last_s"] + 0.1, found
 
 
+def assert_study(disk, tmp_path, folder, wanted):
+    """Asserts that a directory has the old study with all its runs, or the new one."""
+    place, old = folder / "results/s", digest(tmp_path / "before/results/s")
+    if (place / ".commit/study.json").exists() or digest(place)["study.json"] != old["study.json"]:
+        copy = copied(folder, tmp_path / "copy")
+        done = disk(copy, *STUDYING)
+        assert done["status"] == 0, done
+        assert output(copy, COMMANDS["study over a study"]) == wanted
+        shutil.rmtree(copy)
+    else:
+        assert digest(place) == old
+
+
 def hits(disk, tmp_path, command, sample):
     """Yields calls of a command to hit, each with a new folder for the command, and what the command produces."""
     before = command.prepare(disk, tmp_path / "before")
@@ -187,6 +208,8 @@ def test_a_kill_at_any_call_loses_nothing(disk, tmp_path, name, power):
         assert killed["status"] == -9, killed
         if name.startswith("run"):
             assert_loadable(disk, folder, "over" in name)
+        if name == "study over a study":
+            assert_study(disk, tmp_path, folder, wanted)
         again = disk(folder, *command.words)
         assert again["status"] == 0, (at, again)
         assert output(folder, command) == wanted, at
@@ -216,7 +239,12 @@ def test_a_full_disk_keeps_the_old_result(disk, tmp_path, name, error):
 @pytest.mark.parametrize("name", [name for name in COMMANDS if name != "topology"])
 def test_a_removed_directory_ends_a_command_with_one_line(disk, tmp_path, name):
     command = COMMANDS[name]
-    for at, folder, _ in hits(disk, tmp_path, command, command.sample):
+    for at, folder, wanted in hits(disk, tmp_path, command, command.sample):
         gone = disk(folder, *command.words, mode="remove", at=at)
-        assert gone["status"] in (0, 2), (at, gone)
+        if gone["status"] == 0:  # the command creates its directory again, or has already written its last byte
+            found = output(folder, command)
+            assert found == wanted or not any(found.values()), at
+        else:
+            assert gone["status"] == 2, (at, gone)
+            assert gone["err"].splitlines()[-1].startswith("levelflow: "), (at, gone["err"])
         assert "Traceback" not in gone["err"], (at, gone["err"])

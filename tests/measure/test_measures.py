@@ -27,6 +27,8 @@ SHIM = struct.Struct(">3sBBBBBIIQ")
 SECONDS, SAMPLE = 6.0, 0.25
 DATA, OPENS, CLOSES, ACK = range(4)
 PACKET = 1000
+#: Laws that need a queue with marks.
+MARKED = ("dctcp", "prague")
 QUEUES = ["drop_tail", "codel", "fq_codel", {"red": {"ecn": True}}]
 
 
@@ -50,13 +52,15 @@ def networks(draw, *, drains):
     If the network drains, no packet is in flight at the end.
     """
     hops = draw(st.integers(1, 3))
+    law = draw(st.sampled_from(["cubic", "newreno", "bbr", "rcp", "xcp", "abc", "dctcp", "prague"]))
+    queues = [{"red": {"ecn": True}}] if law in MARKED else QUEUES
     scenario = Scenario("random", f"{SECONDS} s", sample=f"{SAMPLE} s", seed=draw(st.integers(1, 10**6)))
     for hop in range(hops):
-        capacity, queue = draw(st.floats(3, 12)), draw(st.sampled_from(QUEUES))
+        capacity, queue = draw(st.floats(3, 12)), draw(st.sampled_from(queues))
         buffer = f"{draw(st.integers(5, 80))} packets"
         delay = f"{draw(st.integers(1, 20))} ms"
         scenario.link(f"R{hop}", f"R{hop + 1}", f"{capacity:.3f} Mb/s", delay, buffer=buffer, queue=queue, duplex=True)
-    laws = [draw(st.sampled_from(["cubic", "newreno", "bbr", "rcp", "xcp"])), "cubic", {"cbr": {"rate": "1 Mb/s"}}]
+    laws = [law, "cubic", {"cbr": {"rate": "1 Mb/s"}}]
     for number, law in enumerate(laws):
         first, last = sorted(draw(st.permutations(range(hops + 1)))[:2])
         scenario.link(f"S{number}", f"R{first}", "1 Gb/s", "1 ms", duplex=True)

@@ -83,6 +83,34 @@ def test_a_result_is_replaced_by_the_next_one_with_the_same_name(tmp_path):
     assert Result.load(tmp_path / "r").flows["t"].max() == pytest.approx(2)
 
 
+def test_a_reader_never_mixes_two_results(tmp_path, monkeypatch):
+    from levelflow import results
+
+    place, read = tmp_path / "o", results._read_table
+    first, second = network("4 s"), network("5 s")
+    first.run(out=place)
+    waiting = [second, first]
+
+    def reads(path, parts):
+        table = read(path, parts)
+        if waiting and path.parent == place:
+            waiting.pop(0).run(out=place)  # as if another process completes a run between two reads
+        return table
+
+    monkeypatch.setattr(results, "_read_table", reads)
+    found = Result.load(place)
+    assert not waiting
+    assert found.manifest["simulated_s"] == 4
+    last = {name: getattr(found, name)["t"].max() for name in ("flows", "links")}
+    assert last == {"flows": 4, "links": 4}
+
+
+@pytest.mark.parametrize("name", ["C:x", "z:", "C:"])
+def test_a_name_that_begins_like_a_drive_is_rejected(name):
+    with pytest.raises(ScenarioError, match="begins like a drive of Windows"):
+        network().set("name", name).resolve()
+
+
 def test_a_scenario_among_results_is_not_lost(tmp_path):
     folder = tmp_path / "r"
     network(duration="2 s").run(out=folder)

@@ -7,7 +7,7 @@ mod replace;
 
 pub use lock::Lock;
 pub use read::{MAX_BYTES, read, read_any, text};
-pub use replace::{replace, sync, sync_files};
+pub use replace::{create_dirs, replace, sync, sync_files};
 
 use std::io;
 

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 
 /// Name of the lock file of a directory.
 const LOCK: &str = ".lock";
+/// Number of attempts to lock a file. Each failed attempt means that a holder has removed the file.
+const CLAIM_ATTEMPTS: u32 = 100;
 
 /// Lock of a directory. It is released when the value is dropped, or when the process ends.
 #[derive(Debug)]
@@ -38,14 +40,25 @@ impl Drop for Lock {
 /// waits for the removed file then repeats the call.
 ///
 /// A file system without locks, such as some network file systems, does not lock the file.
+///
+/// # Errors
+/// Returns an error of the kind `WouldBlock` if another process holds the lock. Returns other errors if the file cannot
+/// be opened, or if its file system gives an open file another identity than its path.
 pub fn claim(path: &Path) -> io::Result<File> {
-    loop {
+    claim_if(path, is_at)
+}
+
+fn claim_if(path: &Path, is_at: impl Fn(&File, &Path) -> bool) -> io::Result<File> {
+    for _ in 0..CLAIM_ATTEMPTS {
         let file = open(path)?;
         lock(&file)?;
         if is_at(&file, path) {
             return Ok(file);
         }
     }
+    Err(io::Error::other(
+        "this file system does not support locks; choose another directory",
+    ))
 }
 
 fn open(path: &Path) -> io::Result<File> {
@@ -116,6 +129,13 @@ mod tests {
                 });
             }
         });
+    }
+
+    #[test]
+    fn a_file_system_without_identities_of_files_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let refused = claim_if(&dir.path().join("a"), |_, _| false).unwrap_err().to_string();
+        assert!(refused.contains("does not support locks"), "{refused}");
     }
 
     #[test]

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use crate::lock::claim;
 
 /// Writes a file. Until the new content is complete and on the disk, the path has its old content. A symbolic link is
-/// followed.
+/// followed. The file keeps its permissions.
 ///
 /// # Errors
 /// Returns an error if the file cannot be written, or if the path is not a regular file. The file then keeps its old
@@ -17,7 +17,9 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
     let part = path.with_file_name(format!(".{}.part", name.to_string_lossy()));
     let mut file = claim(&part)?;
-    let written = write(&mut file, bytes).and_then(|()| fs::rename(&part, &path));
+    let written = keep_permissions(&file, &path)
+        .and_then(|()| write(&mut file, bytes))
+        .and_then(|()| fs::rename(&part, &path));
     if written.is_err() {
         let _ = fs::remove_file(&part);
     }
@@ -35,10 +37,31 @@ fn target(path: &Path) -> io::Result<PathBuf> {
     }
 }
 
+fn keep_permissions(file: &File, old: &Path) -> io::Result<()> {
+    fs::metadata(old).map_or(Ok(()), |found| file.set_permissions(found.permissions()))
+}
+
 fn write(file: &mut File, bytes: &[u8]) -> io::Result<()> {
     file.set_len(0)?;
     file.write_all(bytes)?;
     file.sync_data()
+}
+
+/// Creates a directory and its missing parents, and waits until they are on the disk.
+///
+/// # Errors
+/// Returns an error if a directory cannot be created, or the disk reports an error.
+pub fn create_dirs(path: &Path) -> io::Result<()> {
+    if path.as_os_str().is_empty() || path.is_dir() {
+        return Ok(());
+    }
+    let parent = path.parent().unwrap_or(Path::new(""));
+    create_dirs(parent)?;
+    match fs::create_dir(path) {
+        Err(error) if !path.is_dir() => return Err(error),
+        _ => (),
+    }
+    sync(parent)
 }
 
 /// Waits until the files of a directory and its entries are on the disk. A disk writes files faster together than one
@@ -97,6 +120,32 @@ mod tests {
         fs::write(dir.path().join(".a.part"), "half of a killed write, which is longer").unwrap();
         replace(&path, b"whole").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"whole");
+    }
+
+    #[test]
+    fn a_file_keeps_its_permissions() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a");
+        let mode = || fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+        for wanted in [0o600, 0o664] {
+            fs::write(&path, b"old").unwrap();
+            fs::set_permissions(&path, fs::Permissions::from_mode(wanted)).unwrap();
+            replace(&path, b"new").unwrap();
+            assert_eq!((fs::read(&path).unwrap(), mode()), (b"new".to_vec(), wanted));
+        }
+    }
+
+    #[test]
+    fn a_directory_is_created_with_its_parents() {
+        let dir = tempfile::tempdir().unwrap();
+        let deep = dir.path().join("a/b/c");
+        create_dirs(&deep).unwrap();
+        create_dirs(&deep).unwrap();
+        assert!(deep.is_dir());
+        fs::write(dir.path().join("file"), b"").unwrap();
+        assert!(create_dirs(&dir.path().join("file")).is_err());
+        assert!(create_dirs(&dir.path().join("file/deeper")).is_err());
     }
 
     #[test]

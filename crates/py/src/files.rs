@@ -91,6 +91,19 @@ pub fn replace(py: Python<'_>, path: PathBuf, content: &[u8]) -> PyResult<()> {
         .map_err(|e| of_system(&path, &e))
 }
 
+/// Creates a directory and its missing parents, durably.
+#[pyfunction]
+pub fn create_dirs(py: Python<'_>, path: PathBuf) -> PyResult<()> {
+    py.detach(|| files::create_dirs(&path))
+        .map_err(|e| of_system(&path, &e))
+}
+
+/// Waits until the entries of a directory are on the disk.
+#[pyfunction]
+pub fn sync(py: Python<'_>, path: PathBuf) -> PyResult<()> {
+    py.detach(|| files::sync(&path)).map_err(|e| of_system(&path, &e))
+}
+
 /// Returns the text of a regular file of bounded size.
 #[pyfunction]
 pub fn read(py: Python<'_>, path: PathBuf) -> PyResult<String> {

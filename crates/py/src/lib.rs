@@ -162,6 +162,8 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(build, module)?,
         wrap_pyfunction!(files::recover, module)?,
         wrap_pyfunction!(files::replace, module)?,
+        wrap_pyfunction!(files::create_dirs, module)?,
+        wrap_pyfunction!(files::sync, module)?,
         wrap_pyfunction!(files::read, module)?,
         wrap_pyfunction!(files::text, module)?,
     ] {

@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use levelflow_files::{Lock, reason, sync, sync_files};
+use levelflow_files::{Lock, create_dirs, reason, sync, sync_files};
 use serde_json::Value;
 
 use crate::error::Error;
@@ -21,8 +21,8 @@ pub const TABLES: [&str; 4] = ["flows", "members", "links", "transfers"];
 const COMMIT: &str = ".commit";
 /// Directory of the complete files until they are committed.
 pub const WHOLE: &str = ".whole";
-/// Directory of a run that has an earlier result to replace.
-pub const PARTIAL: &str = "partial";
+/// Directory of a run that has an earlier result to replace. The next ones are `partial-2`, `partial-3` and so on.
+const PARTIAL: &str = "partial";
 /// Scenario file written by a run on the network testbed. The manifest of such a run has the key `network`. In any
 /// other directory, this file belongs to the user.
 const SCENARIO: &str = "scenario.toml";
@@ -50,14 +50,12 @@ pub struct Place {
     pub target: PathBuf,
     /// Directory of the rows that are stored during the run. It is `target` itself if there is no earlier result.
     pub base: PathBuf,
-    /// True if the directory has a complete result, which only a complete result replaces.
-    has_complete: bool,
     _lock: Lock,
 }
 
 impl Place {
-    /// Locks a directory for a new result. Finishes an interrupted replacement, and removes files of a killed run.
-    /// Keeps an earlier result. `keeps_scenario` is true for a run on the testbed. `origin` is the file from which the
+    /// Locks a directory for a new result. Finishes an interrupted replacement. Keeps earlier results, and the stored
+    /// rows of killed runs. `keeps_scenario` is true for a run on the testbed. `origin` is the file from which the
     /// scenario was read.
     ///
     /// # Errors
@@ -65,29 +63,19 @@ impl Place {
     /// empty nor a result directory, or if it contains the scenario file of this run.
     pub fn claim(target: &Path, keeps_scenario: bool, origin: Option<&Path>) -> Result<Self, Error> {
         let refuse = |problem: &str| Error::Refused(format!("{}: {problem}", target.display()));
-        make(target).map_err(|e| refuse(&format!("cannot make this directory: {}", reason(&e))))?;
+        create_dirs(target).map_err(|e| refuse(&format!("cannot make this directory: {}", reason(&e))))?;
         let lock = Lock::new(target).map_err(|e| match e.kind() {
             ErrorKind::WouldBlock => refuse("another process writes to this directory; choose another with --out"),
             _ => refuse(&reason(&e)),
         })?;
         finish(target).map_err(|e| refuse(&reason(&e)))?;
         check(target, keeps_scenario, origin)?;
-        let manifest = manifest(target);
-        let mut place = Self {
+        let base = prepare(target).map_err(|e| refuse(&reason(&e)))?;
+        Ok(Self {
             target: target.to_owned(),
-            base: target.to_owned(),
-            has_complete: manifest["status"] == "complete",
+            base,
             _lock: lock,
-        };
-        place.remove_rest().map_err(|e| refuse(&reason(&e)))?;
-        if is_result(&manifest) {
-            place.base = target.join(PARTIAL);
-        } else {
-            clear(target).map_err(|e| refuse(&reason(&e)))?;
-        }
-        let whole = place.whole();
-        fs::create_dir_all(&whole).map_err(|e| refuse(&reason(&e)))?;
-        Ok(place)
+        })
     }
 
     /// Returns the directory of the complete files.
@@ -95,26 +83,21 @@ impl Place {
         self.base.join(WHOLE)
     }
 
-    /// Replaces the earlier result by the complete files, and returns the directory of the new result. If the earlier
-    /// result is complete and the new one is not, the new result stays in `partial`.
+    /// Replaces the stored rows by the complete files, and returns the directory of the new result. The result of a
+    /// complete run also replaces all earlier results.
     pub fn commit(self, complete: bool) -> io::Result<PathBuf> {
-        let keeps = self.has_complete && !complete;
-        let to = if keeps { &self.base } else { &self.target };
+        let to = if complete { &self.target } else { &self.base };
         let whole = self.whole();
         sync_files(&whole)?;
         fs::rename(whole, to.join(COMMIT))?;
         sync(to)?;
         finish(to)?;
-        if !keeps {
-            self.remove_rest()?;
+        if complete {
+            for partial in partials(to)? {
+                remove(&partial)?;
+            }
         }
         Ok(to.clone())
-    }
-
-    /// Removes what a run leaves next to its result.
-    fn remove_rest(&self) -> io::Result<()> {
-        remove(&self.target.join(PARTIAL))?;
-        remove(&self.target.join(WHOLE))
     }
 }
 
@@ -122,10 +105,46 @@ impl Drop for Place {
     /// Removes the files of a run that did not end, except its stored rows.
     fn drop(&mut self) {
         let _ = remove(&self.whole());
-        if !self.base.join(MANIFEST).exists() && self.base != self.target {
+        let is_empty = ![MANIFEST, COMMIT].iter().any(|name| self.base.join(name).exists());
+        if is_empty && self.base != self.target {
             let _ = remove(&self.base);
         }
     }
+}
+
+/// Removes the rest of killed runs without stored rows. Creates the directories of a run, and returns the directory of
+/// its stored rows.
+fn prepare(target: &Path) -> io::Result<PathBuf> {
+    remove(&target.join(WHOLE))?;
+    for partial in partials(target)? {
+        finish(&partial)?;
+        if is_result(&manifest(&partial)) {
+            remove(&partial.join(WHOLE))?;
+        } else {
+            remove(&partial)?;
+        }
+    }
+    let base = if is_result(&manifest(target)) {
+        let mut names = std::iter::once(PARTIAL.to_owned()).chain((2..).map(|n| format!("{PARTIAL}-{n}")));
+        let free = names.find(|name| fs::symlink_metadata(target.join(name)).is_err());
+        target.join(free.unwrap_or_default())
+    } else {
+        clear(target)?;
+        target.to_owned()
+    };
+    create_dirs(&base.join(WHOLE))?;
+    Ok(base)
+}
+
+/// Returns the directories of unfinished runs in a result directory.
+fn partials(target: &Path) -> io::Result<Vec<PathBuf>> {
+    let found = entries(target)?.into_iter().filter(|name| is_partial(name));
+    Ok(found.map(|name| target.join(name)).collect())
+}
+
+fn is_partial(name: &str) -> bool {
+    let number = name.strip_prefix(PARTIAL).and_then(|rest| rest.strip_prefix('-'));
+    name == PARTIAL || number.is_some_and(|text| !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit()))
 }
 
 /// Finishes a replacement that a kill interrupted. Waits while another process executes it.
@@ -137,13 +156,26 @@ pub fn recover(directory: &Path) -> io::Result<()> {
         if !directory.join(COMMIT).exists() {
             return Ok(());
         }
-        match Lock::new(directory) {
+        match Lock::new(&locked(directory)) {
             Ok(_lock) => return finish(directory),
             Err(error) if error.kind() == ErrorKind::WouldBlock => std::thread::sleep(RECOVERY_PAUSE),
             Err(error) => return Err(error),
         }
     }
     Err(ErrorKind::WouldBlock.into())
+}
+
+/// Returns the directory whose lock protects a result. The directory of an unfinished run belongs to the result that it
+/// was to replace.
+fn locked(directory: &Path) -> PathBuf {
+    let whole = directory.canonicalize().unwrap_or_else(|_| directory.to_owned());
+    let is_inner = whole
+        .file_name()
+        .is_some_and(|name| is_partial(&name.to_string_lossy()));
+    match whole.parent() {
+        Some(parent) if is_inner && is_result(&manifest(parent)) => parent.to_owned(),
+        _ => whole,
+    }
 }
 
 /// Moves committed files to a directory, after the files of the earlier result were removed. Leaves a `.commit` that no
@@ -191,15 +223,6 @@ fn clear(directory: &Path) -> io::Result<()> {
     remove(&directory.join(MANIFEST))
 }
 
-/// Creates a directory, and waits until it is on the disk.
-fn make(directory: &Path) -> io::Result<()> {
-    if !directory.is_dir() {
-        fs::create_dir_all(directory)?;
-        sync(directory.parent().unwrap_or(Path::new("")))?;
-    }
-    Ok(())
-}
-
 /// Rejects a directory that is neither empty nor a result directory, and a directory with the scenario file of this
 /// run.
 fn check(target: &Path, keeps_scenario: bool, origin: Option<&Path>) -> Result<(), Error> {
@@ -209,21 +232,27 @@ fn check(target: &Path, keeps_scenario: bool, origin: Option<&Path>) -> Result<(
         Err(error) => return refuse(&reason(&error)),
     };
     let manifest = manifest(target);
-    let partial = target.join(PARTIAL);
     let ours = |name: &String| is_of_result(name) || [COMMIT, WHOLE, ".lock"].contains(&name.as_str());
     // A run without a manifest has left only stored rows and hidden files. Other files belong to the user.
     let is_rest = |name: &String| {
         name.starts_with('.') && ours(name)
-            || name == PARTIAL
+            || is_partial(name)
             || name.strip_suffix(".parquet").is_some_and(|stem| TABLES.contains(&stem)) && target.join(name).is_dir()
     };
     let is_own = |names: &[String]| names.iter().all(is_rest);
     if !is_result(&manifest) && !is_own(&found) {
         return refuse("not empty and not a result directory; choose another with --out");
     }
-    if partial.exists() && !entries(&partial).is_ok_and(|names| names.iter().all(|name| ours(name) || name == SCENARIO))
+    let is_foreign = |partial: &PathBuf| {
+        !entries(partial).is_ok_and(|names| names.iter().all(|name| ours(name) || name == SCENARIO))
+    };
+    if let Some(name) = found
+        .iter()
+        .find(|name| is_partial(name) && is_foreign(&target.join(name)))
     {
-        return refuse("its entry `partial` is not of a result; choose another with --out");
+        return refuse(&format!(
+            "its entry `{name}` is not of a result; choose another with --out"
+        ));
     }
     let folder = origin.and_then(|file| Some(file.canonicalize().ok()?.parent()?.to_owned()));
     if let Some(origin) = origin.filter(|_| folder.is_some() && folder == target.canonicalize().ok()) {

@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use levelflow_files::replace;
+use levelflow_files::{MAX_BYTES, create_dirs, replace};
 use serde_json::{Value, json};
 
 use crate::commit::{FORMAT, MANIFEST, Place, TABLES};
@@ -14,6 +14,8 @@ use crate::error::Error;
 use crate::parquet::{Names, TableFile};
 use crate::table::{Recorder, Table};
 
+/// Bytes of a manifest for the state of a run, in addition to its scenario.
+const MANIFEST_MARGIN: u64 = 1024;
 /// Rows per row group. The number is constant, so files do not depend on the times at which rows are written.
 const ROWS_PER_GROUP: usize = 1 << 18;
 
@@ -45,8 +47,13 @@ impl Recording {
     ///
     /// # Errors
     /// Returns an error if the directory is not writable, is locked by another process, or is neither empty nor a
-    /// result directory.
+    /// result directory. Returns an error if the manifest would be too large to be read again.
     pub fn new(path: &Path, mut manifest: Value, origin: Option<&Path>) -> Result<Self, Error> {
+        if format!("{manifest:#}").len() as u64 > MAX_BYTES - MANIFEST_MARGIN {
+            let problem =
+                "the scenario and the files that it names are larger than 256 MiB, so no result could be read";
+            return Err(Error::Refused(format!("{}: {problem}", path.display())));
+        }
         let place = Place::claim(path, !manifest["network"].is_null(), origin)?;
         manifest["format"] = json!(FORMAT);
         let names = |kind: &str| {
@@ -141,8 +148,8 @@ impl Recording {
         Ok(self.place.whole())
     }
 
-    /// Replaces the earlier result by the finished one, and returns the directory of the new result. An incomplete
-    /// result does not replace a complete one: it stays in the directory `partial` of the result.
+    /// Replaces earlier results by the finished one, and returns the directory of the new result. An incomplete result
+    /// replaces no earlier one: it stays in the directory `partial` of the result, or `partial-2` and so on.
     ///
     /// # Errors
     /// Returns an error if a file cannot be moved. The next access to the directory then finishes the replacement.
@@ -154,9 +161,7 @@ impl Recording {
 
     fn write_part(&self, name: &str, rows: &Table) -> Result<(), Error> {
         let folder = self.place.base.join(format!("{name}.parquet"));
-        if let Err(error) = fs::create_dir(&folder).or_else(|e| if folder.is_dir() { Ok(()) } else { Err(e) }) {
-            return Err(Error::at(&folder)(error));
-        }
+        create_dirs(&folder).map_err(Error::at(&folder))?;
         let part = folder.join(format!("part-{:05}.parquet", self.parts));
         let write = || {
             let mut file = TableFile::create(Vec::new(), rows)?;
@@ -335,8 +340,11 @@ mod tests {
         assert_eq!(status(dir.path()), (json!("complete"), json!(2.0)));
         assert_eq!(status(&dir.path().join("partial")), (json!("partial"), json!(0.1)));
         let partial = done(begin().unwrap(), 3.0, false);
-        assert_eq!(partial, dir.path().join("partial"));
+        assert_eq!(partial, dir.path().join("partial-2"));
         assert_eq!(status(&partial), (json!("partial"), json!(3.0)));
+        drop(begin().unwrap());
+        assert!(!dir.path().join("partial-3").exists(), "a run without stored rows");
+        assert_eq!(status(&dir.path().join("partial")), (json!("partial"), json!(0.1)));
         assert_eq!(status(dir.path()), (json!("complete"), json!(2.0)));
         done(begin().unwrap(), 4.0, true);
         assert_eq!(status(dir.path()), (json!("complete"), json!(4.0)));
@@ -345,6 +353,38 @@ mod tests {
             .map(|e| e.unwrap().file_name())
             .collect();
         assert!(left.len() == 2 && left.iter().any(|name| name == "notes"), "{left:?}");
+    }
+
+    #[test]
+    fn readers_and_writers_of_an_unfinished_result_share_one_lock() {
+        let dir = tempfile::tempdir().unwrap();
+        done(Recording::new(dir.path(), manifest(), None).unwrap(), 1.0, true);
+        let mut unfinished = Recording::new(dir.path(), manifest(), None).unwrap();
+        unfinished.append(&mut recorded(0.1));
+        unfinished.flush(0.1).unwrap();
+        unfinished.finish(2.0, false).unwrap();
+        let partial = dir.path().join("partial");
+        fs::rename(partial.join(".whole"), partial.join(".commit")).unwrap();
+        std::thread::scope(|scope| {
+            let reader = scope.spawn(|| crate::recover(&partial).unwrap());
+            std::thread::sleep(std::time::Duration::from_millis(100));
+            assert!(
+                partial.join(".commit").exists(),
+                "moved while the writer holds the lock"
+            );
+            drop(unfinished);
+            reader.join().unwrap();
+        });
+        assert!(partial.join("flows.parquet").is_file() && !partial.join(".commit").exists());
+    }
+
+    #[test]
+    fn a_manifest_that_could_not_be_read_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut large = manifest();
+        large["raw"] = json!("x".repeat(MAX_BYTES as usize));
+        let refused = Recording::new(dir.path(), large, None).err().unwrap().to_string();
+        assert!(refused.contains("larger than 256 MiB"), "{refused}");
     }
 
     #[test]

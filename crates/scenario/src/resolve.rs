@@ -299,12 +299,16 @@ impl Scenario {
 /// Checks a name that becomes the name of a directory or a file.
 ///
 /// # Errors
-/// Returns an error if the name is empty or too long, begins with a dot, or contains a slash, a control character or a
-/// character that reverses the direction of text.
+/// Returns an error if the name is empty or too long, begins with a dot or a drive letter of Windows, or contains a
+/// slash, a control character or a character that reverses the direction of text.
 pub fn check_name(place: &Place, name: &str) -> Fallible<()> {
     printable(place, name)?;
+    let names_drive = name.as_bytes().get(1) == Some(&b':') && name.starts_with(|c: char| c.is_ascii_alphabetic());
     let problem = if name.is_empty() || name.contains(['/', '\\']) || name.starts_with('.') {
         "needs a name without slashes that does not begin with a dot, as it names the directory of results".to_owned()
+    } else if names_drive {
+        "begins like a drive of Windows; needs another second character, as it names the directory of results"
+            .to_owned()
     } else if name.len() > LONGEST_NAME {
         let length = name.len();
         format!("has {length} bytes; allowed: up to {LONGEST_NAME}, as it names the directory of results")

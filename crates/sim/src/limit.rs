@@ -20,6 +20,8 @@ const PER_FLOW: u64 = 1024;
 const EVENTS_PER_PACKET: f64 = 20.0;
 /// Events per second that are allowed by default for each link, such as control intervals.
 const EVENTS_PER_LINK: f64 = 1e6;
+/// Period of the limit on events.
+const SECOND: Duration = Duration::from_secs(1);
 /// Events per second that are always allowed by default.
 const MIN_EVENT_LIMIT: f64 = 16e6;
 
@@ -32,12 +34,14 @@ pub struct LimitExceeded {
     limit: String,
 }
 
-/// Events of a run in the current second of simulated time.
+/// Events of a run in the current second of simulated time. Seconds begin after multiples of 1 s. The events of each
+/// second are counted exactly, so the limit applies to the same runs on any number of threads.
 #[derive(Debug)]
 pub(crate) struct EventBudget {
     limit: u64,
-    start: Time,
-    /// Events before `start`.
+    /// Last instant of the current second.
+    end: Time,
+    /// Events before the current second.
     before: u64,
 }
 
@@ -45,18 +49,24 @@ impl EventBudget {
     pub fn new<P: Protocol>(network: &Network<P>) -> Self {
         Self {
             limit: network.event_limit.unwrap_or_else(|| default_event_limit(network)),
-            start: Time::ZERO,
+            end: Time::ZERO + SECOND,
             before: 0,
         }
     }
 
-    /// Returns true if a second has more events than the limit. `events` is the number of events up to `now`.
-    #[inline]
-    pub fn is_exceeded(&mut self, now: Time, events: u64) -> bool {
-        if now.since(self.start) >= Duration::from_secs(1) {
-            (self.start, self.before) = (now, events);
-        }
+    /// Returns the last instant of the current second.
+    pub const fn end(&self) -> Time {
+        self.end
+    }
+
+    /// Returns true if the current second has more events than the limit. `events` is the number of events of the run.
+    pub const fn is_exceeded(&self, events: u64) -> bool {
         events - self.before > self.limit
+    }
+
+    /// Begins the next second. `events` is the number of events up to the end of the current second.
+    pub fn next_second(&mut self, events: u64) {
+        (self.end, self.before) = (self.end.saturating_add(SECOND), events);
     }
 }
 
@@ -132,11 +142,11 @@ fn at_once<P: Protocol>(spec: &FlowSpec<P>, duration: Duration) -> (u64, u64) {
 
 impl LimitExceeded {
     /// Creates the error of a run that has exceeded its limit on events.
-    pub(crate) fn events(flow: &str, now: Duration, budget: &EventBudget) -> Self {
-        let limit = budget.limit;
+    pub(crate) fn events(flow: &str, budget: &EventBudget) -> Self {
+        let (limit, end) = (budget.limit, (budget.end - Time::ZERO).as_secs_f64());
         Self {
             flow: flow.to_owned(),
-            needs: format!("the second before {:.3} s has more events", now.as_secs_f64()),
+            needs: format!("the second before {end} s has more events"),
             limit: format!("event_limit is {limit}"),
         }
     }

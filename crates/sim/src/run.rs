@@ -256,7 +256,8 @@ where
         let until = until.min(end);
         let enough = self.events().saturating_add(budget);
         while self.events() < enough {
-            let stop = self.next_sample.min(until);
+            let second = self.parts[0].end_of_second();
+            let stop = self.next_sample.min(until).min(second);
             let over = self.run_to(stop, window, enough);
             Sim::check_limits(&mut self.parts)?;
             if !over {
@@ -265,6 +266,10 @@ where
             if stop == self.next_sample {
                 Sim::take_sample(&mut self.parts);
                 self.next_sample = stop + sample;
+            }
+            if stop == second && stop < until {
+                Sim::check_limits(&mut self.parts)?;
+                Sim::next_second(&mut self.parts);
             }
             if stop == until && until < self.next_sample {
                 if until == end {

@@ -9,7 +9,7 @@ use levelflow_laws::Protocol;
 use levelflow_laws::jetmax::JetMax;
 use levelflow_scenario::law_params;
 use levelflow_sim::{Sim, Threads, start};
-use levelflow_units::Time;
+use levelflow_units::{Duration, Time};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
@@ -124,6 +124,41 @@ fn applications_are_the_same_on_several_threads() {
     for (law, application) in [("jetmax", json!({ "rate": "2 Mb/s" })), ("newreno", responses)] {
         let more = json!({ "flow": { "application": application } });
         assert_same_on([1, 2], &ring(&json!(law), 4, &more));
+    }
+}
+
+#[test]
+fn the_limit_on_events_applies_to_the_same_runs_on_several_threads() {
+    let mut scenario = ring(&json!("cubic"), 4, &json!({}));
+    scenario["duration"] = json!("2.5 s");
+    let mut sim = try_start(&scenario).unwrap();
+    let counts = [1, 2, 3].map(|second| {
+        let before = sim.events();
+        sim.advance(Time::ZERO + Duration::from_secs(second), u64::MAX).unwrap();
+        sim.events() - before
+    });
+    let most = *counts.iter().max().unwrap();
+    assert_ne!(counts[0], most, "the busiest second is a later one");
+    let run = |threads, limit: u64| {
+        let mut limited = scenario.clone();
+        limited["event_limit"] = json!(limit);
+        let mut run = start(network_of(&limited), Threads::Exactly(threads));
+        loop {
+            match run.advance(Time::NEVER, 1000) {
+                Ok(true) => return String::new(),
+                Ok(false) => (),
+                Err(error) => return error.to_string(),
+            }
+        }
+    };
+    for threads in [1, 2, 4] {
+        assert_eq!(run(threads, most), "", "{threads} threads");
+        let refused = run(threads, most - 1);
+        let second = 1 + counts.iter().position(|&count| count == most).unwrap();
+        assert!(
+            refused.contains(&format!("the second before {second} s has more events")),
+            "{threads}: {refused}"
+        );
     }
 }
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, TypedDict
 
 import polars as pl
 
-from levelflow import files
+from levelflow import _core, files
 from levelflow._core import ScenarioError
 from levelflow.study.schedule import Measured, Run
 from levelflow.study.task import DIGEST, Row, Task
@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 Finished = tuple[Task, list[Row]]
 
 FORMAT = "levelflow-study-1"
+#: Directory of a study that replaces another one, until its schedule is complete; then until its files are moved.
+NEW, COMMIT = ".new", ".commit"
 #: Number of points per partition of the data set.
 POINTS_PER_PARTITION = 1000
 #: Limits on the time between two writes, s, and on the number of unsaved runs. A killed process loses unsaved runs.
@@ -57,6 +59,9 @@ class Failure(TypedDict):
 class Store:
     """Results directory of a study.
 
+    Another study stays in the directory until the study that replaces it is complete. An interrupted replacement
+    continues with the same identity.
+
     Args:
         path: Path of the directory.
         identity: Identity of the study. A directory with another study is rejected.
@@ -69,39 +74,65 @@ class Store:
     def __init__(self, path: Path, identity: Mapping[str, object], replace: bool) -> None:
         self.path = path
         try:
-            self._claim(identity, replace)
-        except OSError as error:
-            raise ScenarioError(f"--out {path}: {(error.strerror or str(error)).lower()}") from None
-
-    def _claim(self, identity: Mapping[str, object], replace: bool) -> None:
-        manifest = self.path / "study.json"
-        identity = {"format": FORMAT, **identity}
-        found: object = None
-        if self.path.exists() and any(not entry.name.startswith(".") for entry in self.path.iterdir()):
-            with contextlib.suppress(OSError, ValueError):
-                found = json.loads(manifest.read_text(encoding="utf-8"))
-            if not isinstance(found, dict) or found.get("format") != FORMAT:
-                raise ScenarioError(f"--out {self.path}: contains files that are not a study; choose another directory")
-            if not replace and found != identity and found | {"engine": identity["engine"]} == identity:
-                reason = "was written by another build of Levelflow; choose another directory, or use --replace"
-                raise ScenarioError(f"--out {self.path}: {reason}")
-            if found != identity and not replace:
-                raise ScenarioError(
-                    f"--out {self.path}: contains another study; choose another directory, or use --replace"
-                )
-        try:
-            self._lock = files.lock(self.path)
+            self._lock = files.lock(path)
         except BlockingIOError:
-            raise ScenarioError(f"--out {self.path}: another process is executing this study") from None
+            raise ScenarioError(f"--out {path}: another process is executing this study") from None
         except OSError as error:
-            raise ScenarioError(f"--out {self.path}: is not writable: {error.strerror}") from None
-        runs, replaced = self.path / "runs", self.path / ".runs"
-        if found is not None and found != identity and runs.exists():
-            _remove(replaced)
-            runs.rename(replaced)
-        files.replace(manifest, json.dumps(identity, indent=1))
-        _remove(replaced)
-        runs.mkdir(exist_ok=True)
+            raise ScenarioError(f"--out {path}: is not writable: {(error.strerror or str(error)).lower()}") from None
+        try:
+            self._base = self._claim({"format": FORMAT, **identity}, replace)
+        except OSError as error:
+            self.close()
+            raise ScenarioError(f"--out {path}: {(error.strerror or str(error)).lower()}") from None
+        except ScenarioError:
+            self.close()
+            raise
+
+    def _claim(self, identity: dict[str, object], replace: bool) -> Path:
+        """Returns the directory of the study's runs. Finishes an interrupted replacement."""
+        self._finish()
+        found = self._found(self.path)
+        if found is None and any(not entry.name.startswith(".") for entry in self.path.iterdir()):
+            raise ScenarioError(f"--out {self.path}: contains files that are not a study; choose another directory")
+        if found not in (None, identity) and not replace:
+            reason = "contains another study"
+            if found | {"engine": identity["engine"]} == identity:
+                reason = "was written by another build of Levelflow"
+            raise ScenarioError(f"--out {self.path}: {reason}; choose another directory, or use --replace")
+        base = self.path if found in (None, identity) else self.path / NEW
+        if base != self.path and self._found(base) != identity:
+            _remove(base)
+        files.replace(base / "study.json", json.dumps(identity, indent=1))
+        _core.create_dirs(base / "runs")
+        return base
+
+    @staticmethod
+    def _found(folder: Path) -> dict[str, object] | None:
+        """Returns the identity of the study in a folder; None if there is no study."""
+        with contextlib.suppress(OSError, ValueError, RecursionError, ScenarioError):
+            found = json.loads(files.read(folder / "study.json"))
+            return found if isinstance(found, dict) and found.get("format") == FORMAT else None
+        return None
+
+    def commit(self) -> None:
+        """Replaces the earlier study by the complete one. The rename of its directory is the commit point."""
+        if self._base != self.path:
+            self._base.rename(self.path / COMMIT)
+            _core.sync(self.path)
+            self._finish()
+            self._base = self.path
+
+    def _finish(self) -> None:
+        """Moves a committed study to its place, its identity last."""
+        folder = self.path / COMMIT
+        if self._found(folder) is not None:
+            for name in ("failures.json", "runs", "study.json"):
+                if (folder / name).exists():
+                    if (self.path / name).is_dir():
+                        shutil.rmtree(self.path / name)
+                    (folder / name).replace(self.path / name)
+            _core.sync(self.path)
+        _remove(folder)
 
     def write(self, finished: list[Finished]) -> None:
         """Adds finished runs in one new file per partition. A file gets its final name after it is complete."""
@@ -110,8 +141,7 @@ class Store:
             block = blocks.setdefault(task.run.point // POINTS_PER_PARTITION, [])
             block += [(*task.run, task.seed, *row) for row in of_run]
         for number, rows in blocks.items():
-            folder = self.path / "runs" / f"block={number}"
-            folder.mkdir(exist_ok=True)
+            folder = self._base / "runs" / f"block={number}"
             task = finished[0][0]
             target = folder / f"{rows[0][0]}-{rows[0][1]}-{task.key[:12]}.parquet"
             table = io.BytesIO()
@@ -120,7 +150,7 @@ class Store:
 
     def write_failures(self, failures: list[Failure]) -> None:
         """Writes the list of failed runs."""
-        files.replace(self.path / "failures.json", json.dumps(failures, indent=1))
+        files.replace(self._base / "failures.json", json.dumps(failures, indent=1))
 
     def runs(self, metric: str) -> dict[Run, Measured]:
         """Returns the stored runs with their digests and their values of a metric."""
@@ -143,7 +173,7 @@ class Store:
         return pl.read_parquet(found).sort("point", "replication", maintain_order=True)
 
     def _files(self) -> list[Path]:
-        return sorted((self.path / "runs").glob("block=*/*.parquet"))
+        return sorted((self._base / "runs").glob("block=*/*.parquet"))
 
     def close(self) -> None:
         """Releases the lock on the directory."""

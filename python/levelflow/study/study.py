@@ -76,6 +76,7 @@ class Study:
             own = closing(pool(scheduler, workers)) if isinstance(scheduler, str) else nullcontext(scheduler)
             with own as executor:
                 failures = Driver(self.plan, executor, store, runs).execute(progress or (lambda _done, _of: None))
+            store.commit()
             return StudyResult(self.plan, store.rows(), tuple(failures), path, tuple(runs.faults))
         finally:
             runs.close()

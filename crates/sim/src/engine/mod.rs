@@ -224,19 +224,25 @@ impl<P: Protocol> Sim<P> {
     /// still be recorded and summarised.
     pub fn advance(&mut self, until: Time, budget: u64) -> Result<bool, LimitExceeded> {
         let until = until.min(self.end);
-        let after = until.saturating_add(Duration::from_ps(1));
         let stop = self.processed.saturating_add(budget);
         while self.processed < stop {
             if self.is_full() {
                 return Err(Self::exceeded(std::slice::from_ref(self)));
             }
-            if self.budget.is_exceeded(self.now, self.processed) {
+            if self.budget.is_exceeded(self.processed) {
                 return Err(Self::exceeds_events(std::slice::from_ref(self)));
             }
             // For any budget, memory is checked after the same events.
             let next = (self.processed | MEMORY_EVERY).saturating_add(1).min(stop);
+            let last = until.min(self.budget.end());
+            let after = last.saturating_add(Duration::from_ps(1));
             while self.processed < next {
                 let Some((at, target)) = self.next_event(after) else {
+                    Self::check_limits(std::slice::from_mut(self))?;
+                    if last < until {
+                        self.budget.next_second(self.processed);
+                        break;
+                    }
                     self.now = self.now.max(until);
                     let over = self.now == self.end;
                     if over && self.last_sample < self.end {
@@ -291,13 +297,11 @@ impl<P: Protocol> Sim<P> {
     /// Returns an error that names the entry that has sent the most packets.
     #[cold]
     fn exceeds_events(parts: &[Self]) -> LimitExceeded {
-        let Self {
-            entries, now, budget, ..
-        } = &parts[0];
+        let Self { entries, budget, .. } = &parts[0];
         let sent = |&i: &EntryId| parts.iter().map(|part| part.entries[i].counters.data.sent).sum::<u64>();
         let largest = entries.ids().max_by_key(sent);
         let name = largest.map_or("", |i| &entries[i].spec.name);
-        LimitExceeded::events(name, *now - Time::ZERO, budget)
+        LimitExceeded::events(name, budget)
     }
 
     #[inline(always)] // has one caller, and runs once per event

@@ -133,11 +133,21 @@ impl<P: Protocol> Sim<P> {
             return Err(Self::exceeded(parts));
         }
         let events = parts.iter().map(|part| part.processed).sum();
-        let now = parts[0].now;
-        if parts[0].budget.is_exceeded(now, events) {
+        if parts[0].budget.is_exceeded(events) {
             return Err(Self::exceeds_events(parts));
         }
         Ok(())
+    }
+
+    /// Returns the end of the current second of the limit on events.
+    pub(crate) const fn end_of_second(&self) -> Time {
+        self.budget.end()
+    }
+
+    /// Begins the next second of the limit on events. All parts have reached the end of the current second.
+    pub(crate) fn next_second(parts: &mut [Self]) {
+        let events = parts.iter().map(|part| part.processed).sum();
+        parts[0].budget.next_second(events);
     }
 
     /// Marks the links that lead to other parts.
