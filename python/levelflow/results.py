@@ -14,7 +14,7 @@ import polars as pl
 
 from levelflow import _core, files
 from levelflow._core import ScenarioError
-from levelflow.measure.transfers import OUTCOMES, finished
+from levelflow.measure.transfers import OUTCOMES, finished, with_wire_bytes
 from levelflow.report.summary import summarise
 from levelflow.rundata import RunData, Tables
 
@@ -53,8 +53,8 @@ class Result(RunData):
 
     @property
     def completions(self) -> pl.DataFrame:
-        """Finished transfers. Means over these exclude aborted and unfinished transfers."""
-        return finished(self.transfers)
+        """Finished transfers, with their `wire_bytes`. Means over these exclude aborted and unfinished transfers."""
+        return with_wire_bytes(finished(self.transfers), self.scenario["flows"])
 
     def __repr__(self) -> str:
         rows = ", ".join(f"{getattr(self, name).height} {name}" for name in TABLES)

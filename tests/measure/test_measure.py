@@ -157,7 +157,8 @@ def test_number_of_flows_from_the_granted_rate():
 
 def completions_of(start, fct, size, rtt=0.1):
     n = len(start)
-    return pl.DataFrame({"start_s": start, "fct_s": fct, "bytes": size, "rtt_s": [rtt] * n, "flow": ["x"] * n})
+    columns = {"start_s": start, "fct_s": fct, "bytes": size, "wire_bytes": size, "rtt_s": [rtt] * n}
+    return pl.DataFrame(columns | {"flow": ["x"] * n})
 
 
 def test_completion_times_against_processor_sharing():

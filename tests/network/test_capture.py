@@ -112,6 +112,8 @@ def test_what_cannot_be_captured_is_refused_before_anything_is_written(levelflow
         (["--pcap", "no/where"], "directory does not exist"),
         (["--pcap", "x", "--pcap-link", "R1-R2"], 'did you mean "R1->R2"'),
         (["--pcap-link", "R1->R2"], "needs --pcap"),
+        (["--pcap", "x", "--set", 'encapsulation="ipv6"'], "encapsulation: captures have the headers of"),
+        (["--pcap", "x", "--set", 'encapsulation="quic"'], "encapsulation: captures have the headers of"),
     ):
         done = levelflow("run", "two-flows", *options)
         assert done.returncode == 2, options

@@ -146,7 +146,8 @@ test("a file opens; an invalid or large one is rejected with a message", async (
   await give("y.toml", "#".repeat(1_000_001));
   await page.locator("#notice", { hasText: "at most 1 MB" }).waitFor();
   await redraws(page, () => give("z.toml", "name = 'z'\nduration = '5 s'\n[[link]]\nfrom = 'A'\nto = 'Zürich'\ncapacity = '2 Mb/s'\ndelay = '1 ms'\nduplex = true\n[[flow]]\nname = 'lone'\nlaw = 'level'\nfrom = 'A'\nto = 'Zürich'\n"));
-  assert.match(await words(page, "rates"), /lone ends at 1\.9/);
+  // At 1.9 Mb/s, a sample of 100 ms has 23 or 24 packets.
+  assert.match(await words(page, "rates"), /lone ends at 1\.(84|92) /);
   await page.context().close();
 });
 

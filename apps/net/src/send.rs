@@ -59,7 +59,7 @@ pub struct Send {
     /// Time limit of all flows [default: 10 s, or none with --bytes].
     #[arg(long, value_name = "TIME")]
     time: Option<Duration>,
-    /// Size of each flow on the wire. Lost packets are retransmitted until all data has arrived.
+    /// Payload of each flow, without headers. Lost packets are retransmitted until all data has arrived.
     #[arg(long, value_name = "SIZE")]
     bytes: Option<Bytes>,
     /// Largest packet size on the wire, from the Ethernet header on.

@@ -2,6 +2,7 @@
 
 use levelflow_laws::{Any, AnyParams, FlowInfo, Protocol};
 use levelflow_units::{Bytes, Duration, Rate, Time};
+use levelflow_wire::framing::Framing;
 use levelflow_wire::journal::Role;
 use levelflow_wire::shim::{MAX_PREFIX_BYTES, prefix_bytes};
 use rand::RngExt as _;
@@ -20,7 +21,7 @@ pub struct Plan {
     pub start_every: Duration,
     /// Rate of random arrivals (Poisson), flows per second; none if `flows` and `start_every` determine the starts.
     pub arrivals: Option<f64>,
-    /// Size of each flow on the wire; none for endless flows.
+    /// Payload of each flow, without headers; none for endless flows.
     pub size: Option<Bytes>,
     /// Stop time of all flows; none if each flow continues until its data is delivered.
     pub time: Option<Duration>,
@@ -89,16 +90,20 @@ impl Flow {
     /// `overhead` bytes of headers before its payload.
     #[must_use]
     pub fn new(plan: &Plan, index: u32, id: u32, overhead: usize, now: Time) -> Self {
-        let least = (overhead + prefix_bytes(plan.params.law().signalling)) as u16;
+        let headers = (overhead + prefix_bytes(plan.params.law().signalling)) as u16;
         let limits = Limits {
             max_rate: Some(plan.max_rate),
             catch_up: Limits::OWN_THREAD,
-            control: least,
-            headers: 0,
-            least,
+            control: headers,
+            headers,
+            least: headers + 1,
+        };
+        let framing = Framing {
+            packet: plan.packet,
+            headers: Bytes::new(headers.into()),
         };
         let stop = plan.time.map(|time| Time::ZERO + time);
-        let info = FlowInfo::of(plan.packet).with(rand::random(), plan.size);
+        let info = FlowInfo::of(plan.packet).with(rand::random(), plan.size.map(|size| framing.wire_size(size)));
         let mut sender = Sender::new(plan.params.clone(), info, id)
             .with_limits(limits)
             .with_transfer(plan.size.map(Bytes::get), stop, plan.size.is_some());

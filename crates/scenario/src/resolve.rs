@@ -11,6 +11,7 @@ use levelflow_units::{Buffer, Duration, Time};
 use crate::changes::{Change, Changes, read_changes};
 use crate::choice::LawTables;
 use crate::context::{link_place, router};
+use crate::encapsulation::Encapsulation;
 use crate::error::{Fallible, Place, Problem, ScenarioError};
 use crate::flows::FlowReader;
 use crate::format::{Flow, Link, Reverse, Routing, Scenario};
@@ -26,6 +27,8 @@ pub struct Resolved {
     pub network: Network<Any>,
     /// Nodes at the two ends of each link.
     pub ends: Vec<(String, String)>,
+    /// Headers of packets.
+    pub encapsulation: Encapsulation,
 }
 
 /// Clock tolerance of Ethernet: 100 parts per million (IEEE 802.3).
@@ -81,7 +84,11 @@ impl Scenario {
             flows,
             memories,
         };
-        Ok(Resolved { network, ends })
+        Ok(Resolved {
+            network,
+            ends,
+            encapsulation: self.encapsulation(),
+        })
     }
 
     /// Checks the name, the duration and the sampling interval of the run.
@@ -182,11 +189,16 @@ impl Scenario {
                 nodes: &|routes| topology.ends_of(routes),
                 overhead: self.overhead,
                 profile: self.profile,
-                encapsulation: self.encapsulation.unwrap_or(self.profile.encapsulation()),
+                encapsulation: self.encapsulation(),
             };
             reader.read(defaults)
         };
         ScenarioError::collect(self.flow.iter().zip(&places).zip(routes).map(read))
+    }
+
+    /// Returns the headers of packets.
+    fn encapsulation(&self) -> Encapsulation {
+        self.encapsulation.unwrap_or(self.profile.encapsulation())
     }
 
     /// Returns the routing weight of each direction of each link.

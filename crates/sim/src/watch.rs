@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use levelflow_laws::Any;
-use levelflow_scenario::{Place, Problem, Resolved, ScenarioError};
+use levelflow_scenario::{Encapsulation, Place, Problem, Resolved, ScenarioError};
 
 use crate::capture::{Capture, Watched};
 
@@ -12,8 +12,12 @@ impl Capture<Any> {
     /// the order in which links name them.
     ///
     /// # Errors
-    /// Returns an error if no link has one of the names.
+    /// Returns an error if no link has one of the names, or if packets have headers other than those of a capture.
     pub fn of(scenario: &Resolved, names: &[String]) -> Result<Self, ScenarioError> {
+        if let Encapsulation::Ipv6 | Encapsulation::Quic = scenario.encapsulation {
+            let why = "captures have the headers of \"ethernet+ipv4+udp\"; also allowed: \"none\"";
+            return Err(Place::from("encapsulation").error(Problem::Conflict(why.into())));
+        }
         let links = &scenario.network.links;
         let known: Vec<&str> = links.iter().map(|link| link.name.as_str()).collect();
         if let Some(wrong) = names.iter().find(|name| !known.contains(&name.as_str())) {

@@ -16,11 +16,11 @@ use crate::stream::Chunk;
 pub struct Totals {
     /// Data packets that have arrived, according to ACKs.
     pub delivered: u64,
-    /// Bytes of the data packets known to have arrived.
+    /// Bytes of the data packets known to have arrived, without headers.
     pub delivered_bytes: u64,
     /// Data packets declared lost.
     pub lost: u64,
-    /// Bytes of the data packets declared lost.
+    /// Bytes of the data packets declared lost, without headers.
     pub lost_bytes: u64,
     /// Packets spuriously declared lost.
     pub spurious: u64,

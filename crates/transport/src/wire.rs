@@ -22,7 +22,7 @@ pub struct FlowCounters {
     pub bytes: u64,
     /// ACKs accepted.
     pub acks: u64,
-    /// Counts of data delivered, lost and retransmitted.
+    /// Counts of data delivered, lost and retransmitted. Bytes include headers.
     #[serde(flatten)]
     pub data: Totals,
     /// ACKs rejected.
@@ -104,8 +104,8 @@ impl<S: Sink> WireSender<S> {
         self
     }
 
-    /// Sets size and stop time of the transfer. The size is in bytes on the wire. If `retransmits` is true, lost data
-    /// is retransmitted.
+    /// Sets size and stop time of the transfer. The size excludes the headers of packets. If `retransmits` is true,
+    /// lost data is retransmitted.
     #[must_use]
     pub fn with_transfer(mut self, size: Option<u64>, stop: Option<Time>, retransmits: bool) -> Self {
         let mut sender = self.sender.with_recovery(&self.transport, retransmits, MAX_PACKETS);
@@ -221,11 +221,15 @@ impl<S: Sink> WireSender<S> {
     /// Returns counters of packets sent and ACKs received so far.
     #[must_use]
     pub fn counters(&self) -> FlowCounters {
+        let headers = u64::from(self.limits.headers);
+        let mut data = self.sender.totals();
+        data.delivered_bytes += headers * data.delivered;
+        data.lost_bytes += headers * data.lost;
         FlowCounters {
             packets: self.packets,
             bytes: self.bytes,
             acks: self.acks,
-            data: self.sender.totals(),
+            data,
             refused: self.rejected,
         }
     }

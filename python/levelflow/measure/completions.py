@@ -1,7 +1,8 @@
 """Metrics of flow completion times (``completions`` table), compared with processor sharing.
 
-RTPD is the round-trip propagation delay, L the size and C the capacity. Times are in seconds, capacities in bit/s and
-sizes in bytes. A size class ``(low, high)`` includes sizes from low to just below high.
+RTPD is the round-trip propagation delay, L the size and C the capacity. L is the size on the wire (`wire_bytes`), with
+headers, because C counts headers. Times are in seconds, capacities in bit/s and sizes in bytes. A size class
+``(low, high)`` includes payloads from low to just below high.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ def afct_ratio_to_sharing(
     `fct_processor_sharing`, 1.5 round trips are added to each flow. The load does not include flows that do not
     complete. Arrivals should therefore end before the run ends.
     """
-    columns = (completions[name].to_numpy() for name in ("start_s", "bytes", "rtt_s"))
+    columns = (completions[name].to_numpy() for name in ("start_s", "wire_bytes", "rtt_s"))
     starts, carried, round_trips = columns
     shared = completion_times(starts, carried, capacity, delays=1.5 * round_trips)
     rows = select(completions.with_columns(pl.Series("sharing_s", shared)), sizes, window)
@@ -202,7 +203,7 @@ def _ratio(times: Array, others: Array) -> OverFlows:
 
 
 def _processor_sharing(rows: pl.DataFrame, capacity: float, load: float) -> Array:
-    return np.asarray(fct_processor_sharing(rows["rtt_s"].to_numpy(), rows["bytes"].to_numpy(), capacity, load))
+    return np.asarray(fct_processor_sharing(rows["rtt_s"].to_numpy(), rows["wire_bytes"].to_numpy(), capacity, load))
 
 
 def _over_bins(rows: pl.DataFrame, metric: pl.Expr) -> float:

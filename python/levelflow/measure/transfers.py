@@ -7,11 +7,16 @@ is therefore reported with the number of unfinished transfers and of their bytes
 from __future__ import annotations
 
 import math
-from typing import TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from levelflow.records import FlowRecord
 
 OUTCOMES = ("finished", "aborted", "unfinished")
 #: Quantiles of completion times and slowdowns, by name.
@@ -85,6 +90,18 @@ def decades(size: pl.Expr) -> pl.Expr:
 def finished(transfers: pl.DataFrame) -> pl.DataFrame:
     """Returns the transfers whose receivers have all bytes."""
     return transfers.filter(pl.col("outcome").cast(pl.String) == "finished")
+
+
+def with_wire_bytes(transfers: pl.DataFrame, flows: Sequence[FlowRecord]) -> pl.DataFrame:
+    """Adds the column `wire_bytes`: payload and headers of the packets of each transfer, without retransmissions."""
+
+    def of_flow(values: dict[str, int]) -> pl.Expr:
+        return pl.col("flow").cast(pl.String).replace_strict(values, return_dtype=pl.Int64)
+
+    header = of_flow({flow["name"]: flow["header_bytes"] for flow in flows})
+    room = of_flow({flow["name"]: flow["packet_bytes"] - flow["header_bytes"] for flow in flows})
+    payload = pl.col("bytes").cast(pl.Int64)
+    return transfers.with_columns((payload + header * ((payload + room - 1) // room)).alias("wire_bytes"))
 
 
 def spread(values: npt.ArrayLike) -> Spread | None:

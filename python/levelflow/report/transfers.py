@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from levelflow.measure.transfers import finished
+from levelflow.measure.transfers import finished, with_wire_bytes
 from levelflow.measure.windows import always_sends
 from levelflow.style import COLOURS
 from levelflow.theory.queues.sharing import completion_times
@@ -121,13 +121,9 @@ def _sharing(done: pl.DataFrame, scenario: ScenarioRecord) -> Array:
     capacity = {link["name"]: link["service_bps"] for link in scenario["links"]}
     narrowest = {flow["name"]: min(flow["path"], key=capacity.__getitem__) for flow in scenario["flows"]}
     unlimited = {name for flow in scenario["flows"] if always_sends(flow) for name in flow["path"]}
-    flows = {flow["name"]: flow for flow in scenario["flows"]}
-    own_flows = [flows[name] for name in done["flow"].cast(str)]
-    over = np.array([narrowest[flow["name"]] for flow in own_flows])
-    header = np.array([flow["header_bytes"] for flow in own_flows])
-    packet = np.array([flow["packet_bytes"] for flow in own_flows])
-    ideal, payload, start = (done[column].to_numpy() for column in ("ideal_s", "bytes", "start_s"))
-    size = payload + header * np.ceil(payload / (packet - header))
+    over = np.array([narrowest[name] for name in done["flow"].cast(str)])
+    done = with_wire_bytes(done, scenario["flows"])
+    ideal, size, start = (done[column].to_numpy() for column in ("ideal_s", "wire_bytes", "start_s"))
     shared = np.full(done.height, np.nan)
     for link in set(narrowest.values()) - unlimited:
         own = over == link
