@@ -215,14 +215,23 @@ def _kind(value: dict[str, Any]) -> str:
 
 
 def _index() -> Iterator[str]:
-    rows = []
+    """Yields one item per law. A table of six columns would be unreadable on a phone."""
     for law in laws():
         name = law["name"]
         page = (LAWS / f"{name}.md").read_text(encoding="utf-8")
-        known = [f"[`{name}`]({name}.md)", law["signal"], str(law["header_bytes"]), law["cost"]]
-        rows.append([*known, _opening(page, "Equilibrium"), _opening(page, "When to choose it")])
-    head = ["law", "listens to", "header, bytes", "a router's work per packet", "equilibrium", "when to choose it"]
-    yield from _table(head, rows)
+        header = f"header of {law['header_bytes']} B" if law["header_bytes"] else "no header"
+        facts = f"**[`{name}`]({name}.md)** listens to {law['signal']}; {header}; a router's work: {law['cost']}."
+        choice, equilibrium = _opening(page, "When to choose it"), _opening(page, "Equilibrium")
+        yield _item(f"{facts} *When to choose it:* {choice} *Equilibrium:* {equilibrium}")
+
+
+def _item(text: str) -> str:
+    """Returns an item of a list, wrapped between words. Code stays on one line, as a line must not begin with `+`."""
+    kept = re.sub(r"`[^`]*`", lambda found: found[0].replace(" ", "\0"), text)
+    wrapped = textwrap.wrap(
+        kept, 118, initial_indent="- ", subsequent_indent="  ", break_long_words=False, break_on_hyphens=False
+    )
+    return "\n".join(wrapped).replace("\0", " ")
 
 
 def _opening(page: str, title: str) -> str:
