@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import hashlib
 import html
 import json
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
     from levelflow.picture import Picture
     from levelflow.records import Counters, ScenarioRecord
+    from levelflow.scenario import Scenario
     from levelflow.summary import Manifest, Summary
 
 TABLES = ("flows", "links", "transfers", "members")
@@ -103,6 +105,17 @@ class Result(RunData):
         if width not in WIDTHS:
             raise ScenarioError(f"plot: no width {width!r}; {nearest(str(width), list(WIDTHS))}")
         return plots.draw(self, what, width, log=log)
+
+    def to_scenario(self) -> Scenario:
+        """Returns the scenario that was simulated, with the contents of its files and the texts of its law files.
+
+        Running it repeats the result bit for bit, on the same build. It executes the recorded law files.
+        """
+        from levelflow.scenario import Scenario
+
+        scenario = Scenario("", "")
+        scenario.raw = copy.deepcopy(self.manifest["raw"])
+        return scenario
 
     @classmethod
     def load(cls, path: Path | str) -> Self:
@@ -202,6 +215,11 @@ class Recording:
         """Stores the rows since the last call, and the simulated time."""
         if self.files:
             self.files.flush(self.simulation)
+
+    def discard(self) -> None:
+        """Removes the files of the run; an earlier result stays."""
+        if self.files:
+            self.files.discard()
 
     def close(self, status: str, counters: str | None) -> Result:
         """Writes tables, summary and manifest, moves them to their place, and returns the result."""

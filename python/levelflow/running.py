@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import time
 from contextlib import ExitStack, contextmanager, suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from levelflow import _core
 from levelflow._core import ScenarioError
@@ -18,9 +18,11 @@ if TYPE_CHECKING:
     from types import FrameType
 
     from levelflow.capture import Capture
+    from levelflow.lawfile import OwnLaw
     from levelflow.records import ScenarioRecord
 
 EVENTS_PER_STEP = 250_000  # about 20 ms, the delay after which Ctrl-C and the progress bar react
+SLOWDOWN = 100  # events per step are divided by this number if laws in Python run
 FLUSH_EVERY_S = 1.0  # interval between two writes: a killed process loses the results since the last one
 
 
@@ -38,25 +40,47 @@ class Interrupted(KeyboardInterrupt):
         self.result = result
 
 
+class Input(NamedTuple):
+    """Input of a run.
+
+    Attributes:
+        text: Scenario in JSON for the manifest, including its law files.
+        network: Scenario in JSON for the engine.
+        laws: Laws of the law files.
+        resolved: Resolved scenario.
+        origin: File from which the scenario was read.
+    """
+
+    text: str
+    network: str
+    laws: list[OwnLaw]
+    resolved: ScenarioRecord
+    origin: str | None
+
+
 def run(
-    text: str,
-    resolved: ScenarioRecord,
-    origin: str | None,
+    source: Input,
     out: Path | str | None,
     progress: bool | Callable[[float], None],
     capture: Capture | None,
     threads: int | None,
 ) -> Result:
-    """Simulates a scenario in JSON that was read from the file `origin`; see `Scenario.run`."""
+    """Simulates a scenario; see `Scenario.run`."""
+    text, network, laws, resolved, origin = source
     links = capture.check().links if capture else None
     try:
-        simulation = _core.Simulation(text, links, threads)
+        simulation = _core.Simulation(network, links, threads, [law.engine for law in laws])
     except ScenarioError as error:
         raise ScenarioError(f"{origin}: {error}" if origin else str(error)) from None
     recording = Recording(text, resolved, origin, out, simulation)
     try:
         with _signals() as caught, _reporting(progress, resolved["name"]) as report:
-            _advance(simulation, recording, capture, caught, report)
+            _advance(simulation, recording, capture, caught, report, EVENTS_PER_STEP // (SLOWDOWN if laws else 1))
+    except _core.LawError as error:
+        from levelflow.lawfile import fault
+
+        recording.discard()
+        raise fault(error, laws) from error
     except BaseException:
         with suppress(OSError, ScenarioError):  # closing may fail, too, as on a full disk; stored rows stay
             recording.close("partial", None)
@@ -77,12 +101,13 @@ def _advance(
     capture: Capture | None,
     caught: list[int],
     report: Callable[[float], None],
+    events_per_step: int,
 ) -> None:
     flushed = time.monotonic()
     done = False
     while not (done or caught):
         try:
-            done = simulation.advance(simulation.duration, EVENTS_PER_STEP)
+            done = simulation.advance(simulation.duration, events_per_step)
         finally:
             if capture:
                 capture.append(simulation.captured())

@@ -19,10 +19,14 @@ if TYPE_CHECKING:
 
     from levelflow.capture import Capture
     from levelflow.keywords import Law, Table
+    from levelflow.lawfile import OwnLaw
     from levelflow.records import ScenarioRecord
     from levelflow.results import Result
 
 __all__ = ["Scenario", "ScenarioError"]
+
+#: Key of a scenario with the texts of its law files.
+LAW_FILES = "law_files"
 
 Method = TypeVar("Method", bound="Callable[..., Any]")
 
@@ -85,6 +89,8 @@ class Scenario:
         scenario.origin, scenario._file, scenario.reads_files = str(path), "", True
         scenario.raw = json.loads(scenario._checked(_core.parse, text))
         scenario._file = text
+        if LAW_FILES in scenario.raw:
+            raise scenario._error(f"{LAW_FILES}: a scenario file cannot name code; use --law-file FILE")
         return scenario
 
     @classmethod
@@ -150,6 +156,19 @@ class Scenario:
         self.raw.setdefault("law", {}).setdefault(name, {}).update(parameters)
         return self
 
+    def law_file(self, path: Path | str) -> Self:
+        """Adds the laws of a Python file, which flows name like the registered laws; see `levelflow.law`.
+
+        The scenario contains the text of the file from then on, and so does the result of a run.
+
+        Raises:
+            ScenarioError: If the file is unreadable or has no valid law. One line with file and line number.
+        """
+        from levelflow.lawfile import read
+
+        self.raw.setdefault(LAW_FILES, []).append(read(path))
+        return self
+
     def set(self, path: str, value: Any) -> Self:
         """Changes one value, such as `flow.x1.start`, `link.1.capacity` or `law.jetmax.tau`.
 
@@ -184,8 +203,25 @@ class Scenario:
         Raises:
             ScenarioError: If the scenario is invalid; one line per mistake, with its place and the allowed values.
         """
-        resolved: ScenarioRecord = json.loads(self._checked(_core.resolve, self.to_json()))
+        network, laws = self._split()
+        resolved: ScenarioRecord = json.loads(self._checked(_core.resolve, network, [law.engine for law in laws]))
         return resolved
+
+    def _split(self) -> tuple[str, list[OwnLaw]]:
+        """Returns the scenario for the engine as canonical JSON, and its own laws.
+
+        Raises:
+            ScenarioError: If a law file is invalid, or the scenario of another program has law files.
+        """
+        text = self.to_json()
+        if LAW_FILES not in self.raw:
+            return text, []
+        if not self.reads_files:
+            raise ScenarioError(f"{LAW_FILES}: code of another program does not run here")
+        from levelflow.lawfile import split
+
+        network, laws = split(json.loads(text))
+        return self._text(network), laws
 
     def run(
         self,
@@ -205,13 +241,13 @@ class Scenario:
                 number. Results are bit-identical.
 
         Raises:
-            ScenarioError: If the scenario is invalid; nothing is written.
+            ScenarioError: If the scenario is invalid, or a law of a law file fails; nothing is written.
             Interrupted: On Ctrl-C or SIGTERM, after the files were completed up to that point.
         """
-        from levelflow.running import run
+        from levelflow.running import Input, run
 
-        resolved = self.resolve()
-        return run(self.to_json(), resolved, self.origin, out, progress, capture, threads)
+        source = Input(self.to_json(), *self._split(), self.resolve(), self.origin)
+        return run(source, out, progress, capture, threads)
 
     def complete(self) -> Table:
         """Returns the scenario as written, with the contents of files in place of `cdf` sizes and link traces.
@@ -245,10 +281,11 @@ class Scenario:
         return self._text(self.complete())
 
     def to_toml(self) -> str:
-        """Returns the text of a scenario file."""
+        """Returns the text of a scenario file; it does not contain the law files."""
         import tomli_w
 
-        return tomli_w.dumps(json.loads(self._text(self.raw, sort_keys=False)))
+        network = {key: value for key, value in self.raw.items() if key != LAW_FILES}
+        return tomli_w.dumps(json.loads(self._text(network, sort_keys=False)))
 
     def _add(self, kind: str, entry: Table) -> Self:
         self.raw.setdefault(kind, []).append(entry)
@@ -264,9 +301,9 @@ class Scenario:
                 "a scenario cannot contain nan, infinity, or a list or table that contains itself"
             ) from None
 
-    def _checked(self, call: Callable[..., str], *texts: str) -> str:
+    def _checked(self, call: Callable[..., str], *arguments: Any) -> str:
         try:
-            return call(*texts)
+            return call(*arguments)
         except ScenarioError as error:
             raise self._error(str(error)) from None
 

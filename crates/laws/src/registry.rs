@@ -277,19 +277,22 @@ macro_rules! laws {
     ($($module:ident => $law:ident $($boxed:ident)?),+ $(,)?) => {
         use crate::registry::held;
 
-        /// Enum of all laws, itself a law. Any mix of laws can run in one network of this type.
+        /// Enum of all laws and of [external](external) laws, itself a law. Any mix of laws can run in one network of this type.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub struct Any;
 
         /// Parameters of senders of any law.
         #[derive(Debug, Clone, PartialEq)]
         #[allow(missing_docs, reason = "a variant per line of the list, which its module documents")]
-        pub enum AnyParams { $($law(<$module::$law as Protocol>::Params)),+ }
+        pub enum AnyParams { $($law(<$module::$law as Protocol>::Params),)+ External(external::Params) }
 
         /// Sender of any law.
         #[derive(Debug, Clone, PartialEq)]
         #[allow(missing_docs, reason = "a variant per line of the list, which its module documents")]
-        pub enum AnySender { $($law(held!(<$module::$law as Protocol>::Sender $(, $boxed)?))),+ }
+        pub enum AnySender {
+            $($law(held!(<$module::$law as Protocol>::Sender $(, $boxed)?)),)+
+            External(crate::registry::Box<external::Sender>),
+        }
 
         /// Every law, in the order of registration.
         pub const LAWS: &[LawInfo] = &[$(<$module::$law as Law>::INFO),+];
@@ -317,7 +320,10 @@ macro_rules! laws {
             /// Returns the description of the law that has these parameters.
             #[must_use]
             pub fn law(&self) -> &'static LawInfo {
-                match self { $(Self::$law(_) => const { &<$module::$law as Law>::INFO }),+ }
+                match self {
+                    $(Self::$law(_) => const { &<$module::$law as Law>::INFO },)+
+                    Self::External(params) => params.law.info(),
+                }
             }
         }
 
@@ -331,7 +337,6 @@ macro_rules! laws {
             fn own(params: &AnyParams) -> Option<&Self::Params> {
                 match params {
                     AnyParams::$law(own) => Some(own),
-                    #[allow(unreachable_patterns, reason = "with one law there is no other")]
                     _ => None,
                 }
             }
@@ -343,7 +348,10 @@ macro_rules! laws {
             type Sender = AnySender;
 
             fn transport(params: &AnyParams) -> Transport {
-                match params { $(AnyParams::$law(p) => $module::$law::transport(p)),+ }
+                match params {
+                    $(AnyParams::$law(p) => $module::$law::transport(p),)+
+                    AnyParams::External(p) => p.law.transport(),
+                }
             }
         }
 
@@ -358,22 +366,23 @@ macro_rules! laws {
 
                 fn new(params: &AnyParams, flow: &FlowInfo) -> Self {
                     match params {
-                        $(Given::$law(p) => Self::$law(<<$module::$law as Protocol>::Sender>::new(p, flow).into())),+
+                        $(Given::$law(p) => Self::$law(<<$module::$law as Protocol>::Sender>::new(p, flow).into()),)+
+                        Given::External(p) => Self::External(external::Sender::new(p, flow).into()),
                     }
                 }
-                each! { [$($law)+] self s: fn rate() -> R }
-                each! { [$($law)+] self s: fn paces() -> bool }
-                each! { [$($law)+] self s: fn pace() -> R }
-                each! { [$($law)+] self s: fn opens_at() -> T }
-                each! { [$($law)+] self s: fn timeout() -> Option<D> }
-                each! { [$($law)+] self s: fn window() -> u32 }
-                each! { [$($law)+] self s: fn proposal() -> R }
-                each! { [$($law)+] self s: fn bottleneck() -> Bottleneck }
-                both! { [$($law)+] self s p: fn packet_size(&self) -> B }
-                both! { [$($law)+] self s p: fn on_flight(&mut self, now: T, flight: &Flight) -> () }
-                both! { [$($law)+] self s p: fn on_restart(&mut self, now: T, restart: &Restart) -> () }
-                both! { [$($law)+] self s p: fn on_loss(&mut self, now: T, loss: &Loss) -> () }
-                both! { [$($law)+] self s p: fn on_timeout(&mut self, now: T, next: u32) -> () }
+                each! { [$($law)+ External] self s: fn rate() -> R }
+                each! { [$($law)+ External] self s: fn paces() -> bool }
+                each! { [$($law)+ External] self s: fn pace() -> R }
+                each! { [$($law)+ External] self s: fn opens_at() -> T }
+                each! { [$($law)+ External] self s: fn timeout() -> Option<D> }
+                each! { [$($law)+ External] self s: fn window() -> u32 }
+                each! { [$($law)+ External] self s: fn proposal() -> R }
+                each! { [$($law)+ External] self s: fn bottleneck() -> Bottleneck }
+                both! { [$($law)+ External] self s p: fn packet_size(&self) -> B }
+                both! { [$($law)+ External] self s p: fn on_flight(&mut self, now: T, flight: &Flight) -> () }
+                both! { [$($law)+ External] self s p: fn on_restart(&mut self, now: T, restart: &Restart) -> () }
+                both! { [$($law)+ External] self s p: fn on_loss(&mut self, now: T, loss: &Loss) -> () }
+                both! { [$($law)+ External] self s p: fn on_timeout(&mut self, now: T, next: u32) -> () }
 
                 #[inline]
                 fn on_send(&mut self, params: &Given, now: T, packet: &Outgoing) -> AnyHeader {
@@ -381,7 +390,7 @@ macro_rules! laws {
                         $((Self::$law(s), Given::$law(p)) => {
                             <$module::$law as Protocol>::Signalling::any(s.on_send(p, now, packet))
                         })+
-                        #[allow(unreachable_patterns, reason = "with one law there is no mismatch")]
+                        (Self::External(s), Given::External(p)) => NoSignals::any(s.on_send(p, now, packet)),
                         _ => unreachable!("{MIXED}"),
                     }
                 }
@@ -394,7 +403,9 @@ macro_rules! laws {
                                 s.on_feedback(p, now, &feedback.map_header(|_| *own));
                             }
                         })+
-                        #[allow(unreachable_patterns, reason = "with one law there is no mismatch")]
+                        (Self::External(s), Given::External(p)) => {
+                            s.on_feedback(p, now, &feedback.map_header(|_| NoHeader));
+                        }
                         _ => unreachable!("{MIXED}"),
                     }
                 }

@@ -1,7 +1,7 @@
 //! Python exceptions for errors.
 
 use pyo3::create_exception;
-use pyo3::exceptions::PyValueError;
+use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 
 // The name is the full path of the class, so that pickle and process pools find it.
@@ -10,6 +10,13 @@ create_exception!(
     ScenarioError,
     PyValueError,
     "Invalid scenario. The message has one line for each mistake."
+);
+
+create_exception!(
+    levelflow._core,
+    LawError,
+    PyException,
+    "Exception in a law in Python, its cause. The arguments are law, method and simulated time."
 );
 
 /// Converts a scenario error to its Python exception.

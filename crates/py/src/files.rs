@@ -50,6 +50,11 @@ impl Recording {
         self.0.as_ref().ok_or_else(ended)?.keep(name, text).map_err(raised)
     }
 
+    /// Removes all files of the run. An earlier result stays.
+    fn discard(&mut self) -> PyResult<()> {
+        self.0.take().map_or(Ok(()), |files| files.discard().map_err(raised))
+    }
+
     /// Replaces the earlier result by the finished one. Returns the directory of the new result.
     fn commit(&mut self, py: Python<'_>) -> PyResult<PathBuf> {
         let files = self.0.take().ok_or_else(ended)?;

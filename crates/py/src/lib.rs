@@ -2,6 +2,7 @@
 
 mod error;
 mod files;
+mod law;
 mod simulation;
 mod stepping;
 
@@ -16,7 +17,8 @@ use pyo3::prelude::*;
 use schemars::generate::SchemaSettings;
 use serde_json::{Value, json};
 
-use error::{ScenarioError, refuse};
+use error::{LawError, ScenarioError, refuse};
+use law::{PythonLaw, PythonLaws};
 use simulation::Simulation;
 
 /// Converts a scenario in TOML to the same structure in JSON.
@@ -74,10 +76,11 @@ fn scale_arrivals(json: &str, factor: f64) -> PyResult<String> {
     Ok(raw.to_string())
 }
 
-/// Checks a scenario in JSON. Returns the description of its network, in JSON.
+/// Checks a scenario in JSON, in which flows may name laws in Python. Returns the description of its network, in JSON.
 #[pyfunction]
-fn resolve(json: &str) -> PyResult<String> {
-    let (scenario, resolved) = simulation::read(json)?;
+#[pyo3(signature = (json, laws=Vec::new()))]
+fn resolve(py: Python<'_>, json: &str, laws: Vec<Py<PythonLaw>>) -> PyResult<String> {
+    let (scenario, resolved) = simulation::read(py, json, &PythonLaws::new(laws))?;
     Ok(json!(resolved.describe(&scenario)).to_string())
 }
 
@@ -136,11 +139,17 @@ fn build() -> String {
 #[pymodule]
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;
+    module.add("LawError", module.py().get_type::<LawError>())?;
     module.add("MAX_BYTES", MAX_BYTES)?;
     module.add("RESULT_FORMAT", levelflow_results::FORMAT)?;
     module.add_class::<Simulation>()?;
     module.add_class::<files::Recording>()?;
     module.add_class::<files::Lock>()?;
+    module.add_class::<PythonLaw>()?;
+    module.add_class::<law::Ack>()?;
+    module.add_class::<law::Loss>()?;
+    module.add_class::<law::Timeout>()?;
+    module.add_class::<law::FlowStart>()?;
     module.add_class::<stepping::Router>()?;
     module.add_class::<stepping::Sender>()?;
     module.add_class::<stepping::BufferAlgorithm>()?;

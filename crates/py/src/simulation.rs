@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use levelflow_laws::{Any, AnyParams};
 use levelflow_results::{Column, Table};
-use levelflow_scenario::{Resolved, Scenario};
+use levelflow_scenario::{Network, Place, Resolved, Scenario};
 use levelflow_sim::{Capture, Division, ParallelRun, Running, Sim, Threads};
 use levelflow_units::{Duration, Time};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -11,19 +12,38 @@ use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
 use crate::error::{ScenarioError, refuse};
+use crate::law::{PythonLaw, PythonLaws};
 
 /// Reads and checks a scenario in JSON.
-pub fn read(json: &str) -> PyResult<(Scenario, Resolved)> {
+pub fn read(py: Python<'_>, json: &str, laws: &PythonLaws) -> PyResult<(Scenario, Resolved)> {
     let value = serde_json::from_str(json).map_err(|e| PyValueError::new_err(e.to_string()))?;
-    let scenario = Scenario::from_value(&value).map_err(refuse)?;
+    let mut scenario = Scenario::from_value(&value).map_err(refuse)?;
+    scenario.own_laws = laws.own();
     let resolved = scenario.resolve().map_err(refuse)?;
+    for (i, flow) in resolved.network.flows.iter().enumerate() {
+        if let AnyParams::External(params) = &flow.params {
+            let place = Place::from(format!("flow {} ({})", i + 1, flow.name));
+            laws.check(py, &place, params)?;
+        }
+    }
     Ok((scenario, resolved))
+}
+
+/// Returns true if a flow of the network has a law in Python.
+fn calls_python(network: &Network<Any>) -> bool {
+    network
+        .flows
+        .iter()
+        .any(|flow| matches!(flow.params, AnyParams::External(_)))
 }
 
 /// Run in progress.
 #[pyclass(module = "levelflow._core")]
 pub struct Simulation {
     pub run: Box<dyn Running>,
+    laws: PythonLaws,
+    /// True if the run calls laws in Python. It then has one thread, which holds the lock of the interpreter.
+    calls_python: bool,
     #[pyo3(get)]
     duration: f64,
 }
@@ -33,9 +53,18 @@ impl Simulation {
     /// Creates a run. `capture` names the links whose packets are captured. An empty list selects all links. A run with
     /// capture uses one thread. If `threads` is None, the engine chooses the fastest number of threads.
     #[new]
-    #[pyo3(signature = (json, capture=None, threads=Some(1)))]
-    fn new(py: Python<'_>, json: &str, capture: Option<Vec<String>>, threads: Option<usize>) -> PyResult<Self> {
-        let (_, resolved) = read(json)?;
+    #[pyo3(signature = (json, capture=None, threads=Some(1), laws=Vec::new()))]
+    fn new(
+        py: Python<'_>,
+        json: &str,
+        capture: Option<Vec<String>>,
+        threads: Option<usize>,
+        laws: Vec<Py<PythonLaw>>,
+    ) -> PyResult<Self> {
+        let laws = PythonLaws::new(laws);
+        let (_, resolved) = read(py, json, &laws)?;
+        let calls_python = calls_python(&resolved.network);
+        let threads = if calls_python { Some(1) } else { threads };
         levelflow_sim::check_memory(&resolved.network).map_err(|e| ScenarioError::new_err(e.to_string()))?;
         let duration = resolved.network.duration.as_secs_f64();
         let capture = capture.map(|names| Capture::of(&resolved, &names)).transpose();
@@ -49,7 +78,13 @@ impl Simulation {
                 Box::new(ParallelRun::whole(sim, Division::Whole))
             }
         });
-        Ok(Self { run, duration })
+        laws.raise(py)?;
+        Ok(Self {
+            run,
+            laws,
+            calls_python,
+            duration,
+        })
     }
 
     /// Returns packets captured since the last call, as pcapng.
@@ -88,11 +123,17 @@ impl Simulation {
     }
 
     /// Advances to `to_s` or by at most `budget_events` events. Returns true at the end of the run. Raises
-    /// ScenarioError when the run reaches its memory limit.
+    /// ScenarioError when the run reaches its memory limit, and LawError when a law in Python raises an exception.
     fn advance(&mut self, py: Python<'_>, to_s: f64, budget_events: u64) -> PyResult<bool> {
         let until = Duration::from_secs_f64(to_s).ok_or_else(|| PyValueError::new_err("to_s must be a time"))?;
-        py.detach(|| self.run.advance(Time::ZERO + until, budget_events))
-            .map_err(|e| ScenarioError::new_err(e.to_string()))
+        let mut advance = || self.run.advance(Time::ZERO + until, budget_events);
+        let advanced = if self.calls_python {
+            advance()
+        } else {
+            py.detach(advance)
+        };
+        self.laws.raise(py)?;
+        advanced.map_err(|e| ScenarioError::new_err(e.to_string()))
     }
 
     /// Returns the rows recorded since the last call, by table and column. Each column is a pair of type and bytes.

@@ -99,6 +99,22 @@ impl Place {
         }
         Ok(to.clone())
     }
+
+    /// Removes all files of the run, and the directory if it is then empty. An earlier result stays.
+    pub fn discard(self) -> io::Result<()> {
+        remove(&self.whole())?;
+        if self.base == self.target {
+            clear(&self.target)?;
+        } else {
+            remove(&self.base)?;
+        }
+        let target = self.target.clone();
+        drop(self); // releases the lock, whose file is in the directory
+        match fs::remove_dir(target) {
+            Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => Ok(()),
+            done => done,
+        }
+    }
 }
 
 impl Drop for Place {

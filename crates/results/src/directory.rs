@@ -159,6 +159,15 @@ impl Recording {
         self.place.commit(complete).map_err(Error::at(&target))
     }
 
+    /// Removes all files of the run. An earlier result stays.
+    ///
+    /// # Errors
+    /// Returns an error if a file cannot be removed.
+    pub fn discard(self) -> Result<(), Error> {
+        let target = self.place.target.clone();
+        self.place.discard().map_err(Error::at(&target))
+    }
+
     fn write_part(&self, name: &str, rows: &Table) -> Result<(), Error> {
         let folder = self.place.base.join(format!("{name}.parquet"));
         create_dirs(&folder).map_err(Error::at(&folder))?;
@@ -385,6 +394,26 @@ mod tests {
         large["raw"] = json!("x".repeat(MAX_BYTES as usize));
         let refused = Recording::new(dir.path(), large, None).err().unwrap().to_string();
         assert!(refused.contains("larger than 256 MiB"), "{refused}");
+    }
+
+    #[test]
+    fn a_discarded_run_leaves_nothing_but_the_earlier_result() {
+        let parent = tempfile::tempdir().unwrap();
+        let target = parent.path().join("result");
+        for is_first in [true, false] {
+            let mut recording = Recording::new(&target, manifest(), None).unwrap();
+            recording.append(&mut recorded(1.0));
+            recording.flush(1.0).unwrap();
+            recording.discard().unwrap();
+            assert_eq!(target.exists(), !is_first, "{is_first}");
+            if is_first {
+                let mut earlier = Recording::new(&target, manifest(), None).unwrap();
+                earlier.append(&mut recorded(2.0));
+                done(earlier, 2.0, true);
+            }
+        }
+        assert_eq!(rows(&target.join("flows.parquet")).len(), 2);
+        assert!(!target.join("partial").exists() && !target.join(".whole").exists());
     }
 
     #[test]

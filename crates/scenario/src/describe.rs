@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 
 use crate::buffers::sized_in_force;
 use crate::context::target;
-use crate::format::Scenario;
+use crate::format::{OwnLaws, Scenario};
 use crate::laws::{InForce, rows_of};
 use crate::network::{FlowSpec, LinkSpec, LinkState, RouteSpec};
 use crate::profile::Profile;
@@ -168,7 +168,7 @@ fn describe_law(law: &LawInfo) -> LawRecord {
 /// Returns the rows of a law's table. These are the parameters of its senders, and of the routers of the signalling
 /// with its name.
 fn law_rows(law: &LawInfo) -> Vec<ParameterRecord> {
-    let mut rows = describe_params(&rows_of(law.name));
+    let mut rows = describe_params(&rows_of(&OwnLaws::new(), law.name));
     let routers = if law.signalling.name == law.name {
         law.signalling.params
     } else {
@@ -296,7 +296,12 @@ pub fn schema() -> Value {
     let mut schema = schemars::schema_for!(Scenario).to_value();
     let tables: Map<String, Value> = LAWS
         .iter()
-        .map(|law| (law.name.to_owned(), table_schema(law.title, &rows_of(law.name))))
+        .map(|law| {
+            (
+                law.name.to_owned(),
+                table_schema(law.title, &rows_of(&OwnLaws::new(), law.name)),
+            )
+        })
         .collect();
     let laws = json!({ "type": "object", "properties": tables, "additionalProperties": false });
     let names: Vec<&str> = LAWS.iter().map(|l| l.name).chain(["none"]).collect();

@@ -1,6 +1,6 @@
 //! Reads flow entries: converts the structure that users write to the specification that the simulator runs.
 
-use levelflow_laws::{Any, AnyParams, LAWS, Protocol};
+use levelflow_laws::{Any, AnyParams, Protocol};
 use levelflow_units::{Bytes, Duration, Rate, Time};
 use levelflow_wire::framing::Framing;
 
@@ -9,8 +9,8 @@ use crate::choice::LawTables;
 use crate::context::{LARGEST_PACKET, propagation};
 use crate::encapsulation::Encapsulation;
 use crate::error::{Fallible, Place, Problem, ScenarioError};
-use crate::format::{ApplicationChoice, ArrivalProcess, Flow, OnOff, Responses};
-use crate::laws::{law_named, read_params, read_table};
+use crate::format::{ApplicationChoice, ArrivalProcess, Flow, OnOff, OwnLaws, Responses};
+use crate::laws::{all_laws, law_named, read_params, read_table};
 use crate::network::{AckDelaySpec, FlowSpec, LinkSpec, RouteSpec, Routes, SessionSpec, check_rate};
 use crate::profile::Profile;
 use crate::quantity::{Base, Count, Share, Size, Varying};
@@ -35,6 +35,7 @@ pub struct FlowReader<'a> {
     pub nodes: &'a dyn Fn(&Routes) -> [u32; 2],
     /// Processing time per packet in the scenario. `None` for the default.
     pub overhead: Option<Duration>,
+    pub own_laws: &'a OwnLaws,
     pub profile: Profile,
     pub encapsulation: Encapsulation,
 }
@@ -65,7 +66,7 @@ impl FlowReader<'_> {
     /// Returns the packet sizes of the flow. Headers of an unknown law have no size.
     fn framing(&self) -> Framing {
         let choice = self.flow.law.single();
-        let law = choice.and_then(|(name, _)| LAWS.iter().find(|law| law.name == name));
+        let law = choice.and_then(|(name, _)| all_laws(self.own_laws).find(|law| law.name == name));
         Framing {
             packet: self.flow.packet,
             headers: law.map_or(Bytes::ZERO, |law| self.encapsulation.headers(law)),
@@ -157,13 +158,13 @@ impl FlowReader<'_> {
         let Some((name, own)) = self.flow.law.single() else {
             return Err(self.value("law", "needs exactly one law"));
         };
-        let info = law_named(&place, name)?;
+        let info = law_named(self.own_laws, &place, name)?;
         if let Some(own) = own {
             // This rejects parameters of routers, which have no effect on a flow.
             read_table(self.profile, &place.key(name), info.params, &[own])?;
         }
         let layers: Vec<_> = [defaults.get(name), own].into_iter().flatten().collect();
-        read_params(self.profile, self.encapsulation, &place, name, &layers)
+        read_params(self.own_laws, self.profile, self.encapsulation, &place, name, &layers)
     }
 
     /// Returns the default of `overhead`: the transmission time of one packet at the bottleneck. Without this random

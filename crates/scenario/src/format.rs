@@ -1,7 +1,9 @@
 //! Scenario files: the structure that users write, as TOML or as the same structure in JSON.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
+use levelflow_laws::external::ExternalLaw;
 use levelflow_units::{Bytes, Duration, Frequency, Rate, Time};
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -79,7 +81,14 @@ pub struct Scenario {
     /// Traffic.
     #[serde(default)]
     pub flow: Vec<Flow>,
+    /// Laws of the caller, which flows name like the registered laws.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub own_laws: OwnLaws,
 }
+
+/// Laws of the caller of this crate, in addition to the registered laws.
+pub type OwnLaws = Vec<Arc<dyn ExternalLaw>>;
 
 fn default_seed() -> u64 {
     1

@@ -3,10 +3,12 @@
 //! A law and a signalling with the same name have one common table with the rows of both.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use levelflow_laws::params::{ParamError, ParamSpec, Raw, Shown};
 use levelflow_laws::{
-    Any, AnyParams, AnyRouterParams, LAWS, LawInfo, SIGNALLINGS, SignallingInfo, on_the_wire, params, router_params,
+    Any, AnyParams, AnyRouterParams, LAWS, LawInfo, SIGNALLINGS, SignallingInfo, external, on_the_wire, params,
+    router_params,
 };
 use levelflow_units::Bytes;
 use serde_json::Value;
@@ -14,7 +16,7 @@ use serde_json::Value;
 use crate::choice::{LawChoice, LawTables};
 use crate::encapsulation::Encapsulation;
 use crate::error::{Fallible, Place, Problem, ScenarioError};
-use crate::format::Scenario;
+use crate::format::{OwnLaws, Scenario};
 use crate::network::Network;
 use crate::profile::Profile;
 use crate::record::{ParameterTables, Parameters};
@@ -47,9 +49,14 @@ pub fn link_tables(place: &Place, choice: Option<&LawChoice>) -> Fallible<Option
     }
 }
 
-pub fn law_named(place: &Place, name: &str) -> Fallible<&'static LawInfo> {
-    LAWS.iter().find(|l| l.name == name).ok_or_else(|| {
-        let known: Vec<&str> = LAWS.iter().map(|l| l.name).collect();
+/// Returns all laws that a scenario may name: the registered laws, and those of the caller.
+pub fn all_laws(own: &OwnLaws) -> impl Iterator<Item = &'static LawInfo> {
+    LAWS.iter().chain(own.iter().map(|law| law.info()))
+}
+
+pub fn law_named(own: &OwnLaws, place: &Place, name: &str) -> Fallible<&'static LawInfo> {
+    all_laws(own).find(|l| l.name == name).ok_or_else(|| {
+        let known: Vec<&str> = all_laws(own).map(|l| l.name).collect();
         let problem = if name.eq_ignore_ascii_case("tcp") {
             Problem::Value(format!(
                 "{name:?} has several versions; write \"cubic\", that of Linux, or \"newreno\" (known: {})",
@@ -81,9 +88,8 @@ pub fn signalling_named(place: &Place, name: &str) -> Fallible<&'static Signalli
 }
 
 /// Returns the rows of the table with this name: first the rows of the law, then further rows of the signalling.
-pub fn rows_of(name: &str) -> Vec<ParamSpec> {
-    let law = LAWS
-        .iter()
+pub fn rows_of(own: &OwnLaws, name: &str) -> Vec<ParamSpec> {
+    let law = all_laws(own)
         .find(|law| law.name == name)
         .map_or(&[][..], |law| law.params);
     let routers = SIGNALLINGS
@@ -98,11 +104,11 @@ pub fn rows_of(name: &str) -> Vec<ParamSpec> {
 ///
 /// # Errors
 /// Returns an error if no law has this name, if a parameter is unknown, or if a value is not allowed.
-pub fn check_table(profile: Profile, name: &str, table: &BTreeMap<String, Value>) -> Fallible<()> {
-    if on_the_wire().any(|own| own.name == name) {
+pub fn check_table(own: &OwnLaws, profile: Profile, name: &str, table: &BTreeMap<String, Value>) -> Fallible<()> {
+    if on_the_wire().any(|signalling| signalling.name == name) {
         read_router_params(profile, &"law".into(), name, &[table])?;
     }
-    read_params(profile, Encapsulation::None, &"law".into(), name, &[table]).map(drop)
+    read_params(own, profile, Encapsulation::None, &"law".into(), name, &[table]).map(drop)
 }
 
 /// Returns the parameters of a law from a table. Missing parameters have the defaults of Linux.
@@ -110,7 +116,8 @@ pub fn check_table(profile: Profile, name: &str, table: &BTreeMap<String, Value>
 /// # Errors
 /// Returns an error if the law or a parameter is unknown, or if a value is not allowed.
 pub fn law_params(law: &str, table: &BTreeMap<String, Value>) -> Fallible<AnyParams> {
-    read_params(Profile::default(), Encapsulation::None, &"law".into(), law, &[table])
+    let (none, place) = (OwnLaws::new(), "law".into());
+    read_params(&none, Profile::default(), Encapsulation::None, &place, law, &[table])
 }
 
 /// Returns the parameters of a law as values in base units, in the order of the law's parameter table. Missing
@@ -120,8 +127,9 @@ pub fn law_params(law: &str, table: &BTreeMap<String, Value>) -> Fallible<AnyPar
 /// The same as for [`law_params`].
 pub fn law_values(law: &str, table: &BTreeMap<String, Value>) -> Fallible<Vec<f64>> {
     law_params(law, table)?;
-    let info = law_named(&"law".into(), law)?;
-    read_values(Profile::default(), &"law".into(), law, info.params, &[table])
+    let (none, place) = (OwnLaws::new(), "law".into());
+    let info = law_named(&none, &place, law)?;
+    read_values(&none, Profile::default(), &place, law, info.params, &[table])
 }
 
 /// Returns the parameters of routers from a table. `name` is a signalling, or a law with its own signalling. Missing
@@ -139,7 +147,8 @@ pub fn signalling_params(name: &str, table: &BTreeMap<String, Value>) -> Fallibl
 /// The same as for [`signalling_params`].
 pub fn signalling_values(name: &str, table: &BTreeMap<String, Value>) -> Fallible<Vec<f64>> {
     let info = signalling_params(name, table)?.signalling();
-    read_values(Profile::default(), &"law".into(), info.name, info.params, &[table])
+    let (none, place) = (OwnLaws::new(), "law".into());
+    read_values(&none, Profile::default(), &place, info.name, info.params, &[table])
 }
 
 /// Returns the values of all parameters in `rows`. Tables in `layers` override the defaults. Later tables override
@@ -182,13 +191,14 @@ pub fn shown(rows: &[ParamSpec], values: &[f64]) -> Parameters {
 
 /// Returns the values of the parameters in `own`. `name` is the name of the table that contains these parameters.
 fn read_values(
+    laws: &OwnLaws,
     profile: Profile,
     place: &Place,
     name: &str,
     own: &[ParamSpec],
     layers: &[&BTreeMap<String, Value>],
 ) -> Fallible<Vec<f64>> {
-    let rows = rows_of(name);
+    let rows = rows_of(laws, name);
     let values = read_table(profile, &place.key(name), &rows, layers)?;
     let value = |row: &ParamSpec| {
         let of_row = rows.iter().zip(&values).find(|(other, _)| other.name == row.name);
@@ -213,15 +223,22 @@ fn make_room(headers: Bytes, rows: &[ParamSpec], values: &mut [f64]) {
 
 /// Returns the parameters of the senders of a law.
 pub fn read_params(
+    own: &OwnLaws,
     profile: Profile,
     encapsulation: Encapsulation,
     place: &Place,
     law: &str,
     layers: &[&BTreeMap<String, Value>],
 ) -> Fallible<AnyParams> {
-    let info = law_named(place, law)?;
-    let mut values = read_values(profile, place, law, info.params, layers)?;
+    let info = law_named(own, place, law)?;
+    let mut values = read_values(own, profile, place, law, info.params, layers)?;
     make_room(encapsulation.headers(info), info.params, &mut values);
+    if let Some(external) = own.iter().find(|own| own.info().name == law) {
+        return Ok(AnyParams::External(external::Params {
+            law: Arc::clone(external),
+            values: values.into(),
+        }));
+    }
     params(law, &values).map_err(|e| refused(place, law, e))
 }
 
@@ -234,7 +251,7 @@ pub fn read_router_params(
     layers: &[&BTreeMap<String, Value>],
 ) -> Fallible<AnyRouterParams> {
     let info = signalling_named(place, name)?;
-    let values = read_values(profile, place, info.name, info.params, layers)?;
+    let values = read_values(&OwnLaws::new(), profile, place, info.name, info.params, layers)?;
     router_params(info.name, &values).map_err(|e| refused(place, info.name, e))
 }
 
@@ -258,7 +275,7 @@ impl InForce {
                 _ => None,
             };
             let layers: Vec<_> = [scenario.law.get(name), own].into_iter().flatten().collect();
-            let rows = rows_of(name);
+            let rows = rows_of(&scenario.own_laws, name);
             let mut values = read_table(scenario.profile, &Place::default(), &rows, &layers).unwrap_or_default();
             make_room(headers, &rows, &mut values);
             shown(&rows, &values)

@@ -49,7 +49,8 @@ pub use edit::{Step, assign, locate, value_of};
 pub use encapsulation::Encapsulation;
 pub use error::{Mistake, Place, Problem, ScenarioError, lines};
 pub use format::{
-    AckDelay, ArrivalProcess, Flow, Link, Memory, NextHop, OnOff, Responses, Reverse, Routing, Scenario, Session,
+    AckDelay, ArrivalProcess, Flow, Link, Memory, NextHop, OnOff, OwnLaws, Responses, Reverse, Routing, Scenario,
+    Session,
 };
 pub use ideal::IdealPath;
 pub use laws::{law_params, law_values, signalling_params, signalling_values};

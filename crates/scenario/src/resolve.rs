@@ -116,7 +116,7 @@ impl Scenario {
 
     fn read_laws(&self) -> Fallible<LawTables> {
         for (name, table) in &self.law {
-            check_table(self.profile, name, table)?;
+            check_table(&self.own_laws, self.profile, name, table)?;
         }
         Ok(self.law.clone())
     }
@@ -188,6 +188,7 @@ impl Scenario {
                 routes,
                 nodes: &|routes| topology.ends_of(routes),
                 overhead: self.overhead,
+                own_laws: &self.own_laws,
                 profile: self.profile,
                 encapsulation: self.encapsulation(),
             };

@@ -66,6 +66,14 @@ set_option = click.option(
     metavar="PATH=VALUE",
     help='Change a value, as in flow.x1.start="3 s" or flow.*.law=rcp.',
 )
+law_file_option = click.option(
+    "--law-file",
+    "law_files",
+    multiple=True,
+    type=PATH,
+    metavar="FILE",
+    help="Python file with laws of your own, which flows name; may be repeated.",
+)
 width_option = click.option(
     "--width",
     type=Choice(["screen", "column", "page"]),
@@ -89,8 +97,8 @@ def shortened(lines: Sequence[str], kind: str) -> list[str]:
     return [*lines[:MAX_LINES], f"and {more} more {kind}"] if more > 0 else [*lines]
 
 
-def choose(name: str, changes: Sequence[str], seed: int | None = None) -> Scenario:
-    """Returns the scenario with this name or path, after applying the changes.
+def choose(name: str, changes: Sequence[str], seed: int | None = None, law_files: Sequence[Path] = ()) -> Scenario:
+    """Returns the scenario with this name or path, after adding law files and applying the changes.
 
     Raises:
         ScenarioError: If the scenario does not exist, or a change is not allowed.
@@ -98,6 +106,8 @@ def choose(name: str, changes: Sequence[str], seed: int | None = None) -> Scenar
     from levelflow import Scenario
 
     chosen = Scenario.load(name)
+    for file in law_files:
+        chosen.law_file(file)
     for path, value in read_changes(changes):
         chosen.set(path, value)
     return chosen if seed is None else chosen.set("seed", seed)

@@ -18,6 +18,7 @@ from levelflow.cli.choosing import (
     Whole,
     choose,
     format_option,
+    law_file_option,
     scenario_argument,
     set_option,
     shortened,
@@ -38,6 +39,7 @@ LONGEST_CHANGES = 80
 @click.command()
 @scenario_argument
 @set_option
+@law_file_option
 @click.option("--seed", type=Whole(0), help="Seed of all random streams.")
 @click.option("--out", type=PATH, help="Result directory [default: results/NAME-CHANGES-seedSEED].")
 @click.option("--json", "as_json", is_flag=True, help="Print the summary as JSON and nothing else.")
@@ -53,6 +55,7 @@ LONGEST_CHANGES = 80
 def run(
     scenario: str,
     changes: tuple[str, ...],
+    law_files: tuple[Path, ...],
     seed: int | None,
     out: Path | None,
     as_json: bool,
@@ -67,7 +70,7 @@ def run(
     """Simulate a scenario; print and draw the results."""
     if pcap_link and not pcap:
         raise click.BadParameter("needs --pcap FILE", param_hint="--pcap-link")
-    chosen = choose(scenario, changes, seed)
+    chosen = choose(scenario, changes, seed, law_files)
     resolved = chosen.resolve()
     from levelflow.capture import Capture  # imported late, so that typos are reported fast
     from levelflow.running import Interrupted
@@ -88,7 +91,7 @@ def run(
         click.echo(
             "levelflow: warning: --seed: the scenario is not random, so all seeds give the same result", err=True
         )
-    pictures = [] if no_plots else _draw(result, kinds, width, log, _command(scenario, changes, seed))
+    pictures = [] if no_plots else _draw(result, kinds, width, log, _command(scenario, changes, law_files, seed))
     if as_json:
         click.echo(json.dumps(result.summary, indent=2, sort_keys=True))
         return
@@ -127,9 +130,10 @@ def _replaced(target: Path, chosen: Scenario, resolved: ScenarioRecord) -> str |
     return f"a result of {name}{' with other values' if name == resolved['name'] else ''}, seed {seed}"
 
 
-def _command(scenario: str, changes: Sequence[str], seed: int | None) -> str:
+def _command(scenario: str, changes: Sequence[str], law_files: Sequence[Path], seed: int | None) -> str:
     """Returns the command line of a run without its output directory."""
     chosen = [word for change in changes for word in ("--set", change)]
+    chosen += [word for file in law_files for word in ("--law-file", str(file))]
     return shlex.join(["levelflow", "run", str(scenario), *chosen, *([] if seed is None else ["--seed", str(seed)])])
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from levelflow.cli import drawing
-from levelflow.cli.choosing import PATH, format_option, width_option, workers_option
+from levelflow.cli.choosing import PATH, format_option, law_file_option, width_option, workers_option
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -29,6 +29,7 @@ FAILED = 1
     help="Executor of runs: processes, threads, or a Dask scheduler as in tcp://HOST:8786.",
 )
 @workers_option
+@law_file_option
 @click.option("--replace", is_flag=True, help="Overwrite another study in the directory.")
 @click.option("--no-cache", is_flag=True, help="Do not read or write the cache of runs.")
 @click.option("--no-plots", is_flag=True, help="Write no pictures.")
@@ -39,6 +40,7 @@ def study(
     out: Path | None,
     scheduler: str,
     workers: int | None,
+    law_files: tuple[Path, ...],
     replace: bool,
     no_cache: bool,
     no_plots: bool,
@@ -57,7 +59,7 @@ def study(
             from levelflow.study.study import Study
             from levelflow.workers import Bar
 
-            requested = Study.load(library.study(file))
+            requested = Study.load(library.study(file), law_files)
             if not no_plots:
                 threading.Thread(target=_load_pictures).start()  # in parallel with runs
             with Bar("runs") as bar:

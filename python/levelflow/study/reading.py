@@ -38,8 +38,8 @@ KEYS = {
 MAX_VALUES = 1_000_000
 
 
-def read(path: Path) -> Plan:
-    """Reads a study.
+def read(path: Path, law_files: Iterable[Path | str] = ()) -> Plan:
+    """Reads a study; flows may name the laws of `law_files`.
 
     Raises:
         ScenarioError: If the file is unreadable or invalid. The message has one line per mistake, each with the path.
@@ -47,7 +47,7 @@ def read(path: Path) -> Plan:
     text = ""
     try:
         text = files.read(path, any_file=True)
-        return plan(tomllib.loads(text), path.parent, path.stem)
+        return plan(tomllib.loads(text), path.parent, path.stem, law_files)
     except ScenarioError as error:
         if not text:
             raise
@@ -59,8 +59,10 @@ def read(path: Path) -> Plan:
         raise ScenarioError(f"{path}: is not valid TOML: {error}") from None
 
 
-def plan(raw: Table, folder: Path, name: str) -> Plan:
+def plan(raw: Table, folder: Path, name: str, law_files: Iterable[Path | str] = ()) -> Plan:
     """Returns the plan from the tables of a STUDY.toml. Names of scenario files are relative to `folder`.
+
+    Names of law files are relative to the working directory.
 
     Raises:
         ScenarioError: If the tables are invalid. The message has one line per mistake, but at most one per axis.
@@ -78,6 +80,9 @@ def plan(raw: Table, folder: Path, name: str) -> Plan:
     scenarios = (
         wrong.of(_scenarios, study, folder) if "scenario" in study or not (unknown or tables[0] is None) else None
     )
+    for scenario in (scenarios or {}).values():
+        for file in law_files:
+            scenario.law_file(file)
     replications = wrong.of(_replications, study.get("replications", 1))
     seed = wrong.of(_whole, study, "study", "seed", 0, 2**53, 1)
     listed = wrong.of(_list, measure, "metrics", "measure") or []

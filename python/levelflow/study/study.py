@@ -14,7 +14,7 @@ from levelflow.study.store import Cache, Store, cache_file
 from levelflow.study.task import engine
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from levelflow.picture import Picture
 
@@ -25,23 +25,24 @@ class Study:
     Args:
         tables: Contents of a STUDY.toml as a dictionary.
         name: Name of the study if `tables` contains no name.
+        law_files: Python files with laws, which flows may name.
 
     Raises:
         ScenarioError: If the study is invalid. The message has one line per mistake.
     """
 
-    def __init__(self, tables: Mapping[str, object], name: str = "study") -> None:
-        self.plan = reading.plan(tables, Path(), name)
+    def __init__(self, tables: Mapping[str, object], name: str = "study", law_files: Iterable[Path | str] = ()) -> None:
+        self.plan = reading.plan(tables, Path(), name, law_files)
 
     @classmethod
-    def load(cls, path: Path | str) -> Self:
-        """Reads a STUDY.toml.
+    def load(cls, path: Path | str, law_files: Iterable[Path | str] = ()) -> Self:
+        """Reads a STUDY.toml; flows may name the laws of `law_files`.
 
         Raises:
             ScenarioError: If the file is unreadable or invalid. The message has one line per mistake.
         """
         study = cls.__new__(cls)
-        study.plan = reading.read(Path(path))
+        study.plan = reading.read(Path(path), law_files)
         return study
 
     def run(

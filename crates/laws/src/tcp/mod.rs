@@ -19,6 +19,7 @@ use levelflow_units::Time;
 
 pub use params::{AFTER_IDLE, AfterIdle, Common, ECN, PACED, PACING_GAIN, ROWS, SackParams, TcpParams, table};
 pub use sender::TcpSender;
+pub(crate) use sender::recent;
 pub use window::{Rtt, Window};
 
 use crate::params::Parameters;

@@ -7,10 +7,6 @@ use super::{AckEvent, AfterIdle, Cause, Common, Congestion, Rtt, TcpParams, Vari
 use crate::bytes::before;
 use crate::{Feedback, FlowInfo, Kind, Loss, NoHeader, Outgoing, Restart, SenderLaw};
 
-/// Round-trip time that the rate assumes before the first sample, in seconds (initial timeout of RFC 6298, section
-/// 2.1).
-const ASSUMED_RTT: f64 = 1.0;
-
 /// Sender of a TCP law.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TcpSender<V> {
@@ -62,6 +58,14 @@ const REORDERING_THRESHOLD: u32 = 3;
 /// the first ACK may arrive earlier.
 const SPREAD_ROUNDS: u8 = 2;
 
+/// Returns `cut`, or a later number if `cut` is old, because comparisons modulo 2^32 need recent numbers. Packets that
+/// precede `acked` by more than [`REORDERING_THRESHOLD`] are acknowledged or declared lost, so no event can refer to
+/// them.
+pub(crate) fn recent(cut: u32, acked: u32) -> u32 {
+    let settled = acked.wrapping_sub(REORDERING_THRESHOLD);
+    if before(cut, settled) { settled } else { cut }
+}
+
 impl<V: Variant> TcpSender<V> {
     /// Returns the law-specific state.
     #[must_use]
@@ -82,12 +86,7 @@ impl<V: Variant> TcpSender<V> {
     /// Returns the rate of a window of `window` packets.
     #[inline]
     pub(crate) fn rate_of(&self, window: f64) -> Rate {
-        let rtt = if self.rtt.smooth == 0.0 {
-            ASSUMED_RTT
-        } else {
-            self.rtt.smooth
-        };
-        Rate::clamped(window * 8.0 * f64::from(self.packet_size) / rtt)
+        self.rtt.rate_of(window, f64::from(self.packet_size))
     }
 
     //= RFC 6582, section 3.2
@@ -134,15 +133,6 @@ impl<V: Variant> TcpSender<V> {
         } else {
             common.pacing_gain
         } as f32;
-    }
-
-    /// Advances an old `cut`, because comparisons modulo 2^32 need recent numbers. Packets that precede `acked` by more
-    /// than [`REORDERING_THRESHOLD`] are acknowledged or declared lost, so no event can refer to them.
-    fn forget_old_cut(&mut self, acked: u32) {
-        let settled = acked.wrapping_sub(REORDERING_THRESHOLD);
-        if before(self.cut, settled) {
-            self.cut = settled;
-        }
     }
 
     /// Ends recovery, or slow start after a timeout, if no data is missing. Called for ACKs of packets sent after the
@@ -285,7 +275,7 @@ impl<V: Variant> SenderLaw for TcpSender<V> {
         if round {
             self.round = self.next;
             self.spread = self.spread.saturating_sub(1);
-            self.forget_old_cut(number);
+            self.cut = recent(self.cut, number);
         }
         self.progress |= acked > 0;
         let ack = AckEvent {

@@ -1,11 +1,14 @@
 //! Window and round-trip times of one flow.
 
-use levelflow_units::Duration;
+use levelflow_units::{Duration, Rate};
 
 use crate::rtt;
 
 /// Floor of round-trip samples, in seconds.
 const SHORTEST_RTT: f64 = 1e-6;
+
+/// Round-trip time that a rate assumes before the first sample, in seconds (initial timeout of RFC 6298, section 2.1).
+const ASSUMED_RTT: f64 = 1.0;
 
 /// Smallest slow-start threshold, packets (RFC 5681, eq 4).
 pub(super) const MIN_SSTHRESH: f64 = 2.0;
@@ -76,13 +79,13 @@ pub struct Rtt {
 impl Rtt {
     /// Adds the sample of the first ACK for data. The sample replaces the minimum, because packets of the handshake are
     /// smaller.
-    pub(super) fn take_first(&mut self, sample: Duration) {
+    pub(crate) fn take_first(&mut self, sample: Duration) {
         self.min = f64::INFINITY;
         self.take(sample);
     }
 
     #[inline]
-    pub(super) fn take(&mut self, sample: Duration) {
+    pub(crate) fn take(&mut self, sample: Duration) {
         let sample = sample.as_secs_f64().max(SHORTEST_RTT);
         *self = if self.last == 0.0 {
             Self {
@@ -97,5 +100,12 @@ impl Rtt {
                 min: self.min.min(sample),
             }
         };
+    }
+
+    /// Returns the rate of a window of `window` packets of `packet_size` bytes.
+    #[inline]
+    pub(crate) fn rate_of(&self, window: f64, packet_size: f64) -> Rate {
+        let rtt = if self.smooth == 0.0 { ASSUMED_RTT } else { self.smooth };
+        Rate::clamped(window * 8.0 * packet_size / rtt)
     }
 }
