@@ -1,5 +1,6 @@
 """Compiled part of Levelflow: parser of scenarios, engine and laws."""
 
+from collections.abc import Callable, Sequence
 from os import PathLike
 from pathlib import Path
 
@@ -7,6 +8,123 @@ class ScenarioError(ValueError):
     """Invalid scenario; one line per mistake with the problem, its place and the allowed values."""
 
     mistakes: list[str]  # only set if validation of a scenario raised the error
+
+class LawError(Exception):
+    """Exception in a law in Python, its cause; the arguments are law, method and simulated time."""
+
+class PythonLaw:
+    """Law in Python for the engine."""
+
+    def __init__(
+        self,
+        description: str,
+        read: Callable[[Sequence[float]], object],
+        make: Callable[[Sequence[float], FlowStart], object],
+    ) -> None: ...
+
+class FlowStart:
+    """Properties of a flow that its sender receives at the start."""
+
+    packet_bytes: int
+    """Largest data packet, including headers."""
+    seed: int
+    """Seed of random numbers; 0 if the law does not draw any."""
+    size: int | None
+    """Size of the transfer, including the headers of its packets; None for a flow without an end."""
+
+    def __init__(self, *, packet_bytes: int = 1000, seed: int = 0, size: int | None = None) -> None: ...
+
+class Ack:
+    """ACK for data. Times are in seconds."""
+
+    now: float
+    """Time of the simulation."""
+    number: int
+    """Number of the acknowledged packet. A retransmission has a new number."""
+    next: int
+    """Number of the next packet to be sent."""
+    rtt: float
+    """Round-trip time of the acknowledged packet."""
+    srtt: float
+    """Smoothed round-trip time: moving average with weight 1/8."""
+    min_rtt: float
+    """Smallest round-trip time so far."""
+    acked: int
+    """Packets newly acknowledged; 0 for a duplicate ACK."""
+    outstanding: int
+    """Packets in flight."""
+    spurious: int
+    """Packets that had been declared lost, and whose arrival this ACK reports."""
+    marked: bool
+    """True if a queue marked a packet that the ACK covers."""
+    round: bool
+    """True for the first ACK of a round trip."""
+    recovering: bool
+    """True from a loss until all packets in flight at the loss have arrived, and while a packet is missing. False after
+    a timeout. Windows do not grow in recovery."""
+    window_used: bool
+    """True if the flow used its window, or has none. Only then may the window grow."""
+    delivered: int
+    """Packets delivered since the flow started."""
+    delivery_rate: float | None
+    """Delivery rate while the acknowledged packet was in flight, bit/s; None without a sample."""
+    app_limited: bool
+    """True if the application limited this sample of the delivery rate."""
+
+    def __init__(
+        self,
+        *,
+        now: float = 0.0,
+        number: int = 0,
+        next: int = 1,
+        rtt: float = 0.1,
+        srtt: float = 0.1,
+        min_rtt: float = 0.1,
+        acked: int = 1,
+        outstanding: int = 0,
+        spurious: int = 0,
+        marked: bool = False,
+        round: bool = False,
+        recovering: bool = False,
+        window_used: bool = True,
+        delivered: int = 0,
+        delivery_rate: float | None = None,
+        app_limited: bool = False,
+    ) -> None: ...
+
+class Loss:
+    """Packet declared lost, reported before the ACK that reveals the loss."""
+
+    now: float
+    """Time of the simulation, s."""
+    number: int
+    """Number of the lost packet."""
+    next: int
+    """Number of the next packet to be sent."""
+    outstanding: int
+    """Packets in flight."""
+    first: bool
+    """True for the first loss of a window: the packet was sent after the last loss with `first`, and after the last
+    timeout."""
+
+    def __init__(
+        self, *, now: float = 0.0, number: int = 0, next: int = 1, outstanding: int = 0, first: bool = True
+    ) -> None: ...
+
+class Timeout:
+    """Retransmission timeout (RTO): all packets in flight are declared lost."""
+
+    now: float
+    """Time of the simulation, s."""
+    next: int
+    """Number of the first retransmission."""
+    repeated: bool
+    """True if no packet was acknowledged since the previous timeout."""
+
+    def __init__(self, *, now: float = 0.0, next: int = 1, repeated: bool = False) -> None: ...
+
+def check_limits(sender: object, /) -> None:
+    """Raises ValueError if the rate or the window of a sender in Python is not allowed."""
 
 def parse(text: str, /) -> str:
     """Converts TOML to the JSON of the scenario as written."""
@@ -29,8 +147,8 @@ def value_of(text: str, /) -> str:
 def scale_arrivals(json: str, factor: float, /) -> str:
     """Returns the JSON of a scenario with the arrivals of all flow entries multiplied by a factor."""
 
-def resolve(json: str, /) -> str:
-    """Validates a scenario and returns the JSON of the resolved one, in base units."""
+def resolve(json: str, laws: Sequence[PythonLaw] = ()) -> str:
+    """Validates a scenario, and returns the JSON of the resolved one, in base units; flows may name `laws`."""
 
 def schema() -> str:
     """Returns the JSON Schema of scenarios."""
@@ -63,7 +181,9 @@ class Simulation:
     memory: int
     division: str  # division of the run among threads, or the reason for a single thread
 
-    def __init__(self, json: str, capture: list[str] | None = None, threads: int | None = 1) -> None: ...
+    def __init__(
+        self, json: str, capture: list[str] | None = None, threads: int | None = 1, laws: Sequence[PythonLaw] = ()
+    ) -> None: ...
     def advance(self, to_s: float, budget_events: int, /) -> bool:
         """Runs until the time or for the number of events; returns True at the end of the run."""
 
@@ -94,6 +214,9 @@ class Recording:
 
     def keep(self, name: str, text: str, /) -> None:
         """Writes a text file of the result."""
+
+    def discard(self) -> None:
+        """Removes all files of the run; an earlier result stays."""
 
     def commit(self) -> Path:
         """Replaces the earlier result by the finished one, and returns the directory of the new result."""

@@ -100,7 +100,7 @@ def load(name: str, source: str) -> tuple[OwnLaw, ...]:
     module = types.ModuleType(f"levelflow_law_{_digest(name + source)[:16]}")
     sys.modules[module.__name__] = module  # dataclasses look up their module
     try:
-        exec(compile(source, name, "exec"), module.__dict__)  # noqa: S102 - the user chose this file
+        exec(compile(source, name, "exec"), module.__dict__)
     except (Exception, SystemExit) as error:
         raise ScenarioError(f"{where(name, error)}: {shown(error)}") from error
     found = [kind for kind in vars(module).values() if isinstance(kind, type) and issubclass(kind, Law)]
@@ -131,7 +131,7 @@ def own(kind: type[Law], file: str) -> OwnLaw:
     if kind.signal not in SIGNALS:
         raise wrong(f"signal is {kind.signal!r}; allowed: {', '.join(SIGNALS)}")
     try:
-        rows, types_of = _rows(kind.Params)
+        rows, types_of = table(kind.Params)
         law = _law(kind, name, file, rows, types_of)
         kind(kind.Params(), _core.FlowStart())  # finds mistakes of `start` before a run
     except Exception as error:
@@ -144,7 +144,7 @@ def _law(kind: type[Law], name: str, file: str, rows: list[Table], types_of: dic
     def params(values: Sequence[float]) -> Any:
         try:
             pairs = zip(rows, values, strict=True)
-            return kind.Params(**{row["name"]: _typed(row, types_of[row["name"]], value) for row, value in pairs})
+            return kind.Params(**{row["name"]: typed(row, types_of[row["name"]], value) for row, value in pairs})
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from error
         except Exception as error:
@@ -163,7 +163,7 @@ def _law(kind: type[Law], name: str, file: str, rows: list[Table], types_of: dic
     return OwnLaw(name, file, kind, _core.PythonLaw(json.dumps(description), params, make))
 
 
-def _rows(params: type[Any]) -> tuple[list[Table], dict[str, Any]]:
+def table(params: type[Any]) -> tuple[list[Table], dict[str, Any]]:
     """Returns the parameter table of a dataclass, and the types of its fields."""
     if not dataclasses.is_dataclass(params):
         raise ValueError("Params must be a dataclass")
@@ -183,7 +183,8 @@ def _rows(params: type[Any]) -> tuple[list[Table], dict[str, Any]]:
             low, high = RANGES[unit]
         else:
             raise ValueError(f"Params.{field.name} is of type {kind}; allowed: float, int, bool, Literal of texts")
-        low, high = (meta.get(key) if meta.get(key) is not None else of for key, of in (("low", low), ("high", high)))
+        low = low if meta.get("low") is None else float(meta["low"])
+        high = high if meta.get("high") is None else float(meta["high"])
         if not isinstance(default, int | float) or not low <= default <= high:
             raise ValueError(f"Params.{field.name} needs a default from {low:g} to {high:g}; has {field.default!r}")
         row = {"name": field.name, "doc": meta.get("doc", ""), "unit": unit, "default": float(default)}
@@ -191,7 +192,8 @@ def _rows(params: type[Any]) -> tuple[list[Table], dict[str, Any]]:
     return rows, types_of
 
 
-def _typed(row: Table, kind: Any, value: float) -> Any:
+def typed(row: Table, kind: Any, value: float) -> Any:
+    """Converts a value in base units to the type of its field."""
     if row["unit"] == "choice":
         return typing.get_args(kind)[int(value)]
     if kind is int and value != int(value):

@@ -41,9 +41,10 @@ def impure(source: str) -> Iterator[tuple[int, str]]:
                 if module in REFUSED:
                     yield node.lineno, f"imports {module}, {REFUSED[module]}"
     for node in nodes:
-        full = _full(node, names) if isinstance(node, ast.Attribute | ast.Name) else ""
-        if full.startswith(HIDDEN_STATE) and full not in GENERATORS:
-            yield node.lineno, f"{full} differs between runs; {SEED_HINT}"
+        if isinstance(node, ast.Attribute | ast.Name):
+            full = _full(node, names)
+            if full.startswith(HIDDEN_STATE) and full not in GENERATORS:
+                yield node.lineno, f"{full} differs between runs; {SEED_HINT}"
         elif isinstance(node, ast.Call) and _full(node.func, names) in GENERATORS and not (node.args or node.keywords):
             yield node.lineno, f"{_full(node.func, names)}() has no seed; {SEED_HINT}"
 
@@ -65,4 +66,3 @@ def _full(node: ast.AST, names: dict[str, str]) -> str:
     if isinstance(node, ast.Attribute) and (of := _full(node.value, names)):
         return f"{of}.{node.attr}"
     return ""
-

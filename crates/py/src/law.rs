@@ -16,8 +16,8 @@ use serde::Deserialize;
 
 use crate::error::{LawError, ScenarioError};
 
-/// Smallest and largest rate of a law, bit/s.
-const RATE_RANGE: (f64, f64) = (1.0, 1e18);
+/// Smallest rate of a law, bit/s. A rate above the range of rates acts as the largest one.
+const MIN_RATE: f64 = 1.0;
 /// Initial rate and window of a sender that failed. The run ends soon after.
 const FAILED: Limits = Limits {
     rate: None,
@@ -97,6 +97,10 @@ impl Ack {
         }
     }
 
+    fn __deepcopy__<'py>(slf: Bound<'py, Self>, _memo: &Bound<'py, PyAny>) -> Bound<'py, Self> {
+        slf
+    }
+
     fn __repr__(&self) -> String {
         format!("{self:?}")
     }
@@ -157,6 +161,10 @@ impl Loss {
         }
     }
 
+    fn __deepcopy__<'py>(slf: Bound<'py, Self>, _memo: &Bound<'py, PyAny>) -> Bound<'py, Self> {
+        slf
+    }
+
     fn __repr__(&self) -> String {
         format!("{self:?}")
     }
@@ -178,6 +186,10 @@ impl Timeout {
     #[pyo3(signature = (*, now=0.0, next=1, repeated=false))]
     fn new(now: f64, next: u32, repeated: bool) -> Self {
         Self { now, next, repeated }
+    }
+
+    fn __deepcopy__<'py>(slf: Bound<'py, Self>, _memo: &Bound<'py, PyAny>) -> Bound<'py, Self> {
+        slf
     }
 
     fn __repr__(&self) -> String {
@@ -205,6 +217,10 @@ impl FlowStart {
             seed,
             size,
         }
+    }
+
+    fn __deepcopy__<'py>(slf: Bound<'py, Self>, _memo: &Bound<'py, PyAny>) -> Bound<'py, Self> {
+        slf
     }
 
     fn __repr__(&self) -> String {
@@ -517,11 +533,17 @@ impl ExternalSender for PythonSender {
     }
 }
 
+/// Raises ValueError if the rate or the window of a sender is not allowed.
+#[pyfunction]
+pub fn check_limits(sender: &Bound<'_, PyAny>) -> PyResult<()> {
+    limits(sender).map(drop)
+}
+
 /// Reads the attributes `rate` and `window` of a sender.
 fn limits(sender: &Bound<'_, PyAny>) -> PyResult<Limits> {
     let py = sender.py();
-    let rate = number(&sender.getattr(intern!(py, "rate"))?, "rate", RATE_RANGE)?;
-    let window = number(&sender.getattr(intern!(py, "window"))?, "window", (0.0, f64::MAX))?;
+    let rate = number(&sender.getattr(intern!(py, "rate"))?, "rate", MIN_RATE)?;
+    let window = number(&sender.getattr(intern!(py, "window"))?, "window", 0.0)?;
     if rate.is_none() && window.is_none() {
         return Err(PyValueError::new_err("neither rate nor window is set; set one of them"));
     }
@@ -531,17 +553,17 @@ fn limits(sender: &Bound<'_, PyAny>) -> PyResult<Limits> {
     })
 }
 
-fn number(value: &Bound<'_, PyAny>, name: &str, (low, high): (f64, f64)) -> PyResult<Option<f64>> {
+fn number(value: &Bound<'_, PyAny>, name: &str, least: f64) -> PyResult<Option<f64>> {
     if value.is_none() {
         return Ok(None);
     }
-    let found = value.extract::<f64>().ok().filter(|x| (low..=high).contains(x));
+    let found = value.extract::<f64>().ok().filter(|x| (least..=f64::MAX).contains(x));
     found.map(Some).ok_or_else(|| {
         let shown = value
             .repr()
             .map_or_else(|_| "unprintable".into(), |text| text.to_string());
         let allowed = if name == "rate" {
-            "numbers from 1 to 1e18, in bit/s"
+            "numbers of at least 1, in bit/s"
         } else {
             "numbers of at least 0, in packets"
         };

@@ -169,6 +169,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(buffer_algorithms, module)?,
         wrap_pyfunction!(replay, module)?,
         wrap_pyfunction!(build, module)?,
+        wrap_pyfunction!(law::check_limits, module)?,
         wrap_pyfunction!(files::recover, module)?,
         wrap_pyfunction!(files::replace, module)?,
         wrap_pyfunction!(files::create_dirs, module)?,
