@@ -1,7 +1,7 @@
 """Slowdown of a law in Python: `python -m experiments.own_law`.
 
-The twins of NewReno and Vegas in `tests/laws` are compared with the registered laws. Both give the same results, so both
-process the same events. Times are those of the engine alone: the smallest of several runs.
+The twins of NewReno and Vegas in `tests/laws` are compared with the registered laws. Both give the same results, so
+both process the same events. Times are those of the engine alone: the smallest of several runs.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 from levelflow import Scenario, _core
-from levelflow.lawfile import split
+from levelflow.lawfile import laws_of
 
 LAWS = Path(__file__).parents[1] / "tests" / "laws" / "windows.py"
 TWINS = {"newreno": "pynewreno", "vegas": "pyvegas"}
@@ -29,8 +29,9 @@ def network(law: str, duration: str = "60 s") -> Scenario:
 
 def seconds(scenario: Scenario) -> tuple[float, int]:
     """Returns the processor time of a run in the engine, and its packet-hops."""
-    raw, laws = split(json.loads(scenario.to_json()))
-    simulation = _core.Simulation(json.dumps(raw), None, 1, [law.engine for law in laws])
+    raw = json.loads(scenario.to_json())
+    laws = [law.engine for law in laws_of(raw.pop("law_files"))]
+    simulation = _core.Simulation(json.dumps(raw), None, 1, laws)
     begin = time.process_time()
     simulation.advance(simulation.duration, 2**62)
     return time.process_time() - begin, simulation.packet_hops

@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 from levelflow import _core, files
 from levelflow._core import ScenarioError
 from levelflow.law import Law
-from levelflow.scenario import LAW_FILES
 from levelflow.sources import impure
 
 if TYPE_CHECKING:
@@ -69,14 +68,14 @@ def read(path: Path | str) -> Table:
     return {"name": path.name, "sha256": _digest(source), "source": source}
 
 
-def split(raw: Table) -> tuple[Table, list[OwnLaw]]:
-    """Returns a scenario with law files without these files, and their laws.
+def laws_of(entries: Sequence[Table]) -> list[OwnLaw]:
+    """Returns the laws of the entries of `law_files`.
 
     Raises:
         ScenarioError: If a law file is invalid, or two laws have the same name.
     """
     laws: list[OwnLaw] = []
-    for entry in raw[LAW_FILES]:
+    for entry in entries:
         if _digest(entry["source"]) != entry["sha256"]:
             raise ScenarioError(f"{entry['name']}: its text does not have the recorded SHA-256, {entry['sha256']}")
         for law in load(entry["name"], entry["source"]):
@@ -85,7 +84,7 @@ def split(raw: Table) -> tuple[Table, list[OwnLaw]]:
                     f"{law.file}: {law.name} is also a law of {same[0].file}; rename one of the classes"
                 )
             laws.append(law)
-    return {key: value for key, value in raw.items() if key != LAW_FILES}, laws
+    return laws
 
 
 @lru_cache(maxsize=64)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import copy
 import hashlib
 import html
 import json
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
     from levelflow.picture import Picture
     from levelflow.records import Counters, ScenarioRecord
-    from levelflow.scenario import Scenario
     from levelflow.summary import Manifest, Summary
 
 TABLES = ("flows", "links", "transfers", "members")
@@ -105,17 +103,6 @@ class Result(RunData):
         if width not in WIDTHS:
             raise ScenarioError(f"plot: no width {width!r}; {nearest(str(width), list(WIDTHS))}")
         return plots.draw(self, what, width, log=log)
-
-    def to_scenario(self) -> Scenario:
-        """Returns the scenario that was simulated, with the contents of its files and the texts of its law files.
-
-        Running it repeats the result bit for bit, on the same build. It executes the recorded law files.
-        """
-        from levelflow.scenario import Scenario
-
-        scenario = Scenario("", "")
-        scenario.raw = copy.deepcopy(self.manifest["raw"])
-        return scenario
 
     @classmethod
     def load(cls, path: Path | str) -> Self:

@@ -94,6 +94,16 @@ class Scenario:
         return scenario
 
     @classmethod
+    def from_result(cls, result: Result) -> Self:
+        """Returns the scenario of a run, with the contents of its files and the texts of its law files.
+
+        Running it repeats the result bit for bit, on the same build. It executes the recorded law files.
+        """
+        scenario = cls("", "")
+        scenario.raw = copy.deepcopy(result.manifest["raw"])
+        return scenario
+
+    @classmethod
     def named(cls, name: str) -> Self:
         """Reads an example, such as `t1-jetmax`, or a file of the folder `scenarios` of the working directory.
 
@@ -218,10 +228,10 @@ class Scenario:
             return text, []
         if not self.reads_files:
             raise ScenarioError(f"{LAW_FILES}: code of another program does not run here")
-        from levelflow.lawfile import split
+        from levelflow.lawfile import laws_of
 
-        network, laws = split(json.loads(text))
-        return self._text(network), laws
+        network = json.loads(text)
+        return self._text({key: network[key] for key in network.keys() - {LAW_FILES}}), laws_of(network[LAW_FILES])
 
     def run(
         self,

@@ -7,16 +7,17 @@ import itertools
 import json
 import math
 import random
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from levelflow import _core
+from levelflow import _core, files
 from levelflow._core import Ack, FlowStart, Loss, ScenarioError, Timeout
-from levelflow.lawfile import OwnLaw, own, shown, table, typed, where
+from levelflow.lawfile import OwnLaw, load, own, shown, table, typed, where
 from levelflow.running import Input, run
 from levelflow.scenario import Scenario
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
     from levelflow.law import Law
     from levelflow.results import Result
@@ -33,8 +34,8 @@ class LawTestError(AssertionError):
     """Property that a law does not have, in one line with file and line number where possible."""
 
 
-def check_law(kind: type[Law]) -> None:
-    """Verifies that a law has the properties of registered laws.
+def check_law(law: type[Law] | Path | str) -> None:
+    """Verifies that a law, or each law of a law file, has the properties of registered laws.
 
     - Its parameter table is valid, and its class has all methods.
     - Rate and window are allowed numbers after each call, for all corners of its parameters and random events.
@@ -45,11 +46,19 @@ def check_law(kind: type[Law]) -> None:
     Raises:
         LawTestError: If the law lacks one of these properties.
     """
-    file = kind.on_ack.__code__.co_filename
     try:
-        law = own(kind, file)
+        if isinstance(law, type):
+            found: Sequence[OwnLaw] = [own(law, law.on_ack.__code__.co_filename)]
+        else:
+            found = load(Path(law).name, files.read(Path(law)))
     except ScenarioError as error:
         raise LawTestError(str(error)) from None
+    for each in found:
+        _check(each)
+
+
+def _check(law: OwnLaw) -> None:
+    kind, file = law.kind, law.file
     corners = list(_corners(kind))
     for seed in range(SEQUENCES):
         events = _events(seed)

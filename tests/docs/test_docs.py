@@ -47,7 +47,7 @@ PAGES = [
     if not UNTRACKED & set(path.relative_to(CHECKOUT).parts)
 ]
 LAWS = sorted(path for path in reference.LAWS.glob("*.md") if path.stem != "README")
-FILE = re.compile(r"# (\S+\.toml)\n")
+FILE = re.compile(r"# (\S+\.(?:toml|py))\n")
 #: Expected value in a comment; text after a colon explains the value.
 VALUE = re.compile(r"  # ((?:[\[\d]|True|False).*)")
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[\w-]+)?\)")
@@ -120,6 +120,8 @@ def test_commands_and_code_in_the_documents_run(document, levelflow, tmp_path, m
             Scenario.load(file[1]).resolve()
         elif language == "toml":
             check_fragment(text)
+        elif language == "python" and (file := FILE.match(text)):
+            Path(file[1]).write_text(text, encoding="utf-8")
         elif language == "python":
             check_python(text, prose, document, names)
 
@@ -283,13 +285,14 @@ def test_theory_depends_one_way():
 
 
 LAYERS = (
-    {"_core", "files", "keywords", "picture", "records", "status", "style", "words"},
+    {"_core", "files", "keywords", "law", "picture", "records", "sources", "status", "style", "words"},
     {"theory"},
     {"measure"},
     {"rundata", "summary"},
     {"report"},
-    {"capture", "cdf", "dataplane", "laws", "library", "results", "running", "scenario", "topology", "workers"},
-    {"buffers", "convergence", "study"},
+    {"capture", "cdf", "dataplane", "lawfile", "laws", "library", "results", "running", "scenario", "topology"}
+    | {"workers"},
+    {"buffers", "convergence", "study", "testing"},
     {"reproduce", "lab"},
     {"cli"},
 )

@@ -1,7 +1,7 @@
 //! Laws from outside this crate, such as laws in Python. They run on hosts and need no routers.
 //!
-//! The caller implements [`ExternalLaw`] and [`ExternalSender`]. The transport detects and retransmits losses as for the
-//! TCP laws. [`Sender`] measures round-trip times, and detects the first loss of a window.
+//! The caller implements [`ExternalLaw`] and [`ExternalSender`]. The transport detects and retransmits losses as for
+//! the TCP laws. [`Sender`] measures round-trip times, and detects the first loss of a window.
 
 extern crate alloc;
 
@@ -64,8 +64,8 @@ pub struct Ack {
     pub next: u32,
     /// True for the first ACK of a round trip.
     pub round: bool,
-    /// True from a loss until all packets in flight at the loss have arrived, and while a packet is missing. False after
-    /// a timeout.
+    /// True from a loss until all packets in flight at the loss have arrived, and while a packet is missing. False
+    /// after a timeout.
     pub recovering: bool,
     /// True if the flow used its window, or has none.
     pub window_used: bool,

@@ -4,8 +4,8 @@
 //! header, the computations of routers, and the header of the ACK. Several laws may react to the same signalling. Laws
 //! and signallings are pure functions of their state and their input. They use no clock, socket, thread or heap, and
 //! derive random choices from a seed. The simulator and the data plane therefore run the same code. Only two enums
-//! allocate memory: [`AnySender`] boxes large senders, and [`AnyReceiver`] boxes the state of receivers. Laws outside this
-//! crate are [`external`].
+//! allocate memory: [`AnySender`] boxes large senders, and [`AnyReceiver`] boxes the state of receivers. Laws outside
+//! this crate are [`external`].
 //!
 //! To add a law, add its folder, its `mod` line, and a line in the [`laws!`] list below. A new signalling also needs a
 //! line in the [`signals!`] list. `CONTRIBUTING.md` lists the steps.

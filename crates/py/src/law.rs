@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use levelflow_laws::external::{self, Expired, ExternalLaw, ExternalSender, Limits, Lost};
 use levelflow_laws::{FlowInfo, LawInfo, Opening, ParamSpec, Signal, Transport, Unit};
 use levelflow_scenario::{OwnLaws, Place};
-use levelflow_units::{Rate, Time};
+use levelflow_units::{Bytes, Rate, Time};
 use pyo3::exceptions::{PyKeyboardInterrupt, PyValueError};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -420,7 +420,7 @@ impl ExternalLaw for Adapter {
         let start = FlowStart {
             packet_bytes: flow.packet_size.get(),
             seed: flow.seed,
-            size: flow.size.map(|size| size.get()),
+            size: flow.size.map(Bytes::get),
         };
         let mut sender = PythonSender {
             object: None,
