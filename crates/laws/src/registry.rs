@@ -277,8 +277,8 @@ macro_rules! laws {
     ($($module:ident => $law:ident $($boxed:ident)?),+ $(,)?) => {
         use crate::registry::held;
 
-        /// Enum of all laws and of [external](external) laws, itself a law. Any mix of laws can run in one network of
-        /// this type.
+        /// Enum of all laws and of [laws of the caller](external), itself a law. Any mix of laws can run in one network
+        /// of this type.
         #[derive(Debug, Clone, Copy, PartialEq, Eq)]
         pub struct Any;
 
