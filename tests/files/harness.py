@@ -92,18 +92,20 @@ def child(request, output, error):
 
 
 def undo(change):
-    """Undoes a change of the entries of a directory. Later changes were undone, or are on the disk."""
+    """Undoes a change of the entries of a directory. Later changes were undone, or are on the disk.
+
+    If the directory is missing, its removal is on the disk, and so is the change.
+    """
     old, new, kept = (Path(os.fsdecode(path)) for path in (change.old, change.new, change.kept))
     if change.kind == CREATED and os.path.lexists(new):
         # Files in a lost directory are lost, too.
         shutil.rmtree(new) if new.is_dir() and not new.is_symlink() else new.unlink()
     elif change.kind == DIRECTORY_REMOVED:
-        new.mkdir(parents=True, exist_ok=True)
-    elif change.kind == RENAMED and new.exists():
-        old.parent.mkdir(parents=True, exist_ok=True)
+        if new.parent.is_dir():
+            new.mkdir(exist_ok=True)
+    elif change.kind == RENAMED and new.exists() and old.parent.is_dir():
         new.rename(old)
-    if change.kept and not new.exists():
-        new.parent.mkdir(parents=True, exist_ok=True)
+    if change.kept and not new.exists() and new.parent.is_dir():
         os.link(kept, new)
 
 
