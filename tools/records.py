@@ -49,7 +49,7 @@ def _class(name: str, record: dict[str, Any], kinds: dict[str, Any]) -> Iterator
     yield textwrap.indent(_docstring(record["description"]), "    ") + "\n"
     for key, (kind, value) in fields.items():
         if key not in reserved:
-            yield f"    {key}: {kind if key in record['required'] else f'NotRequired[{kind}]'}"
+            yield f"    {key}: {kind if key in record.get('required', ()) else f'NotRequired[{kind}]'}"
             if "description" in value:
                 yield textwrap.indent(textwrap.fill(f'"""{value["description"]}"""', 112), "    ")
 

@@ -161,6 +161,9 @@ class FlowKeys(TypedDict, total=False):
     last_arrival: str
     """Latest time at which a flow may arrive. Flows that have started continue, so that transfers can finish before
     the run ends."""
+    lie: Table
+    """Lies of the hosts: header fields that the sender or the receiver falsifies, withheld ACKs, hidden marks. A
+    host with several identities has a `count`."""
     lifetime: str | Table
     """Time for which each flow sends."""
     limit: Whole

@@ -167,6 +167,8 @@ class FlowRecord(TypedDict):
     """Latest time at which a flow may arrive, s; null if there is none."""
     law: str
     """Law of the senders."""
+    lie: NotRequired[Lie]
+    """Lies of the hosts; absent if they are honest."""
     name: str
     """Name of the entry."""
     packet_bytes: int
@@ -249,6 +251,23 @@ class LawRecord(TypedDict):
     """Short description."""
     zero_together: list[str] | None
     """Two fields that are 0 together or not at all."""
+
+
+class Lie(TypedDict):
+    """Lies of the hosts of a flow.
+
+    Packets still have the sizes and numbers of honest flows.
+    """
+
+    receiver: NotRequired[dict[str, float | str]]
+    """Fields that the receiver falsifies in the headers of its ACKs."""
+    sender: NotRequired[dict[str, float | str]]
+    """Fields that the sender falsifies in the headers of its packets, by name. A number replaces the value. A text
+    such as "* 1000" multiplies it."""
+    unmarked: NotRequired[bool]
+    """True if the receiver hides the marks of queues from the sender."""
+    withheld: NotRequired[float | str | None]
+    """Fraction of its ACKs that the receiver withholds, at random. The books list them as lost."""
 
 
 class LinkCounters(TypedDict):

@@ -17,11 +17,14 @@ pub const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;
 /// Limit on events, about five seconds of computing. A run that reaches the limit ends early.
 pub const MAX_EVENTS: u64 = 30_000_000;
 
-/// Rejects a run whose tables are too large for a page, and lowers its memory limit.
+/// Rejects a run with lying hosts, and a run whose tables are too large for a page. Lowers the memory limit of others.
 ///
 /// # Errors
-/// When the sampling interval is too short. The message contains the shortest allowed interval.
+/// When a host lies, or the sampling interval is too short. The message then contains the shortest allowed interval.
 pub fn apply(network: &mut Network<Any>) -> Result<(), String> {
+    if network.has_liars() {
+        return Err("lie: hosts in a page are honest; levelflow run simulates lying hosts".to_owned());
+    }
     network.memory_limit = network.memory_limit.min(MAX_MEMORY);
     let members = network.flows.iter().map(|flow| match flow.arrivals {
         Arrivals::Once { count } => 1 + u64::from(count),

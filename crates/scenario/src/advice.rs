@@ -184,7 +184,7 @@ fn draws(flow: &FlowSpec<Any>) -> bool {
     let delay = flow
         .ack_delay
         .as_ref()
-        .is_some_and(|d| varies(&d.every) || varies(&d.hold));
+        .is_some_and(|d| varies(&d.every) || varies(&d.hold) || (0.0 < d.withheld && d.withheld < 1.0));
     let values = varies(&flow.start) || given(&flow.rtt) || given(&flow.lifetime) || given(&flow.size);
     let law = Any::transport(&flow.params).draws;
     arrivals || session || delay || values || law || flow.overhead > Duration::ZERO

@@ -12,6 +12,7 @@ use crate::buffers::sized_in_force;
 use crate::context::target;
 use crate::format::{OwnLaws, Scenario};
 use crate::laws::{InForce, rows_of};
+use crate::lie::Lie;
 use crate::network::{FlowSpec, LinkSpec, LinkState, RouteSpec};
 use crate::profile::Profile;
 use crate::queues::{queue_in_force, queue_of};
@@ -65,7 +66,8 @@ impl Resolved {
             .flows
             .iter()
             .zip(in_force.flows)
-            .map(|(f, params)| self.describe_flow(f, params));
+            .zip(&scenario.flow)
+            .map(|((f, params), flow)| self.describe_flow(f, params, flow.lie.clone()));
         ScenarioRecord {
             name: scenario.name.clone(),
             duration_s: network.duration.as_secs_f64(),
@@ -80,7 +82,7 @@ impl Resolved {
         }
     }
 
-    fn describe_flow(&self, flow: &FlowSpec<Any>, params: Parameters) -> FlowRecord {
+    fn describe_flow(&self, flow: &FlowSpec<Any>, params: Parameters, lie: Option<Lie>) -> FlowRecord {
         let links = &self.network.links;
         let names = |path: &[u32]| path.iter().map(|&l| links[l as usize].name.clone()).collect::<Vec<_>>();
         let first = flow.routes.first();
@@ -118,6 +120,7 @@ impl Resolved {
             finite: flow.size.is_some() || flow.lifetime.is_some(),
             transfers: flow.size.is_some(),
             application: flow.application.is_some(),
+            lie,
             packet_bytes: flow.packet.get(),
             header_bytes: flow.headers.get(),
             ack_bytes: flow.control.get(),

@@ -11,6 +11,7 @@ use crate::encapsulation::Encapsulation;
 use crate::error::{Fallible, Place, Problem, ScenarioError};
 use crate::format::{ApplicationChoice, ArrivalProcess, Flow, OnOff, OwnLaws, Responses};
 use crate::laws::{all_laws, law_named, read_params, read_table};
+use crate::lie::LieSpec;
 use crate::network::{AckDelaySpec, FlowSpec, LinkSpec, RouteSpec, Routes, SessionSpec, check_rate};
 use crate::profile::Profile;
 use crate::quantity::{Base, Count, Share, Size, Varying};
@@ -93,6 +94,7 @@ impl FlowReader<'_> {
         let application = self.application()?;
         let responds = matches!(application, Some(ApplicationSpec::Responses { .. }));
         let reliable = self.reliable(&params, size.is_some(), responds)?;
+        let lie = self.lie(&params, route)?;
         Ok(FlowSpec {
             name: flow.name.clone(),
             overhead: self.overhead.unwrap_or_else(|| self.usual_overhead(route)),
@@ -115,6 +117,7 @@ impl FlowReader<'_> {
             headers: self.framing().headers,
             control: flow.ack.max(smallest_ack),
             ack_delay: self.ack_delay()?,
+            lie,
         })
     }
 
@@ -374,14 +377,43 @@ impl FlowReader<'_> {
     }
 
     fn ack_delay(&self) -> Fallible<Option<AckDelaySpec>> {
-        let Some(delay) = &self.flow.ack_delay else {
+        let withheld = self.flow.lie.as_ref().and_then(|lie| lie.withheld);
+        let withheld = withheld.map_or(0.0, |Share(withheld)| withheld);
+        let dist = |problem| self.value("ack_delay", problem);
+        let delay = match &self.flow.ack_delay {
+            Some(delay) => AckDelaySpec {
+                every: delay.every.dist(self.payload()).map_err(dist)?,
+                hold: delay.hold.dist(self.payload()).map_err(dist)?,
+                spacing: delay.spacing,
+                withheld,
+            },
+            None if withheld > 0.0 => AckDelaySpec {
+                withheld,
+                ..AckDelaySpec::NONE
+            },
+            None => return Ok(None),
+        };
+        Ok(Some(delay))
+    }
+
+    fn lie(&self, params: &AnyParams, route: &RouteSpec) -> Fallible<Option<LieSpec>> {
+        let Some(lie) = &self.flow.lie else {
             return Ok(None);
         };
-        let dist = |problem| self.value("ack_delay", problem);
-        Ok(Some(AckDelaySpec {
-            every: delay.every.dist(self.payload()).map_err(dist)?,
-            hold: delay.hold.dist(self.payload()).map_err(dist)?,
-            spacing: delay.spacing,
-        }))
+        let place = self.place.key("lie");
+        let (law, transport) = (params.law(), Any::transport(params));
+        if let Some(Share(withheld)) = lie.withheld {
+            Problem::check(&withheld, &(0.0..=1.0)).map_err(|problem| place.key("withheld").error(problem))?;
+            if !transport.acknowledged {
+                let problem = format!("{} has no ACKs to withhold", law.name);
+                return Err(place.key("withheld").error(Problem::Conflict(problem)));
+            }
+        }
+        if lie.unmarked && !transport.ecn {
+            let problem = format!("{} does not react to marks", law.name);
+            return Err(place.key("unmarked").error(Problem::Conflict(problem)));
+        }
+        let first = &self.links[route.forward[0] as usize];
+        lie.read(&place, law, first.capacity).map(Some)
     }
 }

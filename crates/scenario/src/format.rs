@@ -14,6 +14,7 @@ use crate::changes::Changes;
 use crate::choice::{BufferChoice, LawChoice, LawTables, QueueChoice};
 use crate::encapsulation::Encapsulation;
 use crate::error::{Place, Problem, ScenarioError, meant_key, nickname};
+use crate::lie::Lie;
 use crate::loss::LossChoice;
 use crate::profile::Profile;
 use crate::quantity::{Count, Share, Size, Varying};
@@ -303,6 +304,10 @@ pub struct Flow {
     /// Random delay of ACKs at the receiver.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ack_delay: Option<AckDelay>,
+    /// Lies of the hosts: header fields that the sender or the receiver falsifies, withheld ACKs, hidden marks. A host
+    /// with several identities has a `count`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lie: Option<Lie>,
 }
 
 fn default_packet() -> Bytes {

@@ -21,7 +21,9 @@ mod flows;
 mod format;
 mod ideal;
 mod laws;
+mod lie;
 mod loss;
+mod lying;
 mod memory;
 mod network;
 mod offered;
@@ -54,6 +56,8 @@ pub use format::{
 };
 pub use ideal::IdealPath;
 pub use laws::{law_params, law_values, signalling_params, signalling_values};
+pub use lie::{Falsehood, Forgery, Lie, LieSpec};
+pub use lying::{Lying, LyingParams, LyingSender};
 pub use network::{AckDelaySpec, FlowSpec, LinkSpec, LinkState, MemorySpec, Network, RouteSpec, Routes, SessionSpec};
 pub use offered::Offered;
 pub use profile::Profile;

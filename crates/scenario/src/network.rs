@@ -9,6 +9,7 @@ use levelflow_wire::framing::Framing;
 
 use crate::application::ApplicationSpec;
 use crate::error::Problem;
+use crate::lie::LieSpec;
 use crate::traffic::{Arrivals, Dist};
 
 /// Limit on the propagation delay of a link, and on the round-trip propagation delay of a path.
@@ -221,8 +222,10 @@ pub struct FlowSpec<P: Protocol> {
     pub overhead: Duration,
     /// Relative error of the sender's clock; positive if the clock is slow.
     pub slow: f64,
-    /// Random delay of ACKs at the receiver.
+    /// Random delay of ACKs at the receiver, and withheld ACKs.
     pub ack_delay: Option<AckDelaySpec>,
+    /// Lies of the hosts. `None` for honest hosts.
+    pub lie: Option<LieSpec>,
 }
 
 impl<P: Protocol> FlowSpec<P> {
@@ -248,7 +251,7 @@ pub struct SessionSpec {
     pub think: Dist,
 }
 
-/// Random delay of ACKs at a receiver.
+/// Random delay of ACKs at a receiver, and ACKs that it withholds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AckDelaySpec {
     /// Number of ACKs between two delayed ACKs.
@@ -257,6 +260,18 @@ pub struct AckDelaySpec {
     pub hold: Dist,
     /// Minimum time between two ACKs.
     pub spacing: Duration,
+    /// Fraction of ACKs that the receiver withholds.
+    pub withheld: f64,
+}
+
+impl AckDelaySpec {
+    /// ACKs without delay.
+    pub(crate) const NONE: Self = Self {
+        every: Dist::Constant(f64::MAX),
+        hold: Dist::Constant(0.0),
+        spacing: Duration::ZERO,
+        withheld: 0.0,
+    };
 }
 
 /// Checks that this rate is allowed for links and applications.

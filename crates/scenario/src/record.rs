@@ -8,6 +8,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::format::Memory;
+use crate::lie::Lie;
 use crate::profile::Profile;
 
 /// Parameter values by name, as scenarios write them.
@@ -129,6 +130,10 @@ pub struct FlowRecord {
     pub transfers: bool,
     /// True if an application supplies the data.
     pub application: bool,
+    /// Lies of the hosts; absent if they are honest.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Lie")]
+    pub lie: Option<Lie>,
     /// Maximum size of data packets, bytes.
     pub packet_bytes: u64,
     /// Size of the headers of each packet, bytes. The rest of a data packet is payload.

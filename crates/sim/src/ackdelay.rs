@@ -32,6 +32,11 @@ impl AckDelay {
         }
     }
 
+    /// Returns true if the receiver withholds an ACK.
+    pub fn withholds(&mut self) -> bool {
+        self.spec.withheld > 0.0 && self.stream.unit() < self.spec.withheld
+    }
+
     /// Adds an ACK. Returns its release time if no other ACK is queued.
     pub fn push(&mut self, now: Time, packet: PacketId) -> Option<Time> {
         self.queue.push_back(packet);
@@ -82,6 +87,7 @@ mod tests {
             every: Dist::Constant(2.0),
             hold: Dist::Constant(1e-3),
             spacing: us(10),
+            withheld: 0.0,
         };
         let mut element = AckDelay::new(spec, Stream::new(1, "ack", "x"));
         let mut due = None;

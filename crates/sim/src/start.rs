@@ -9,6 +9,9 @@ use crate::run::{ParallelRun, Running, Threads};
 /// Creates a run at time zero.
 #[must_use]
 pub fn start(network: Network<Any>, threads: Threads) -> Box<dyn Running> {
+    if network.has_liars() {
+        return Box::new(ParallelRun::new(network.with_liars(), threads));
+    }
     #[cfg(feature = "law-engines")]
     if let Some((_, start)) = law_engines::ENGINES.iter().find(|(is_for, _)| is_for(&network)) {
         return start(network, threads);

@@ -12,7 +12,8 @@ impl Capture<Any> {
     /// the order in which links name them.
     ///
     /// # Errors
-    /// Returns an error if no link has one of the names, or if packets have headers other than those of a capture.
+    /// Returns an error if no link has one of the names, if packets have headers other than those of a capture, or if a
+    /// host lies.
     pub fn of(scenario: &Resolved, names: &[String]) -> Result<Self, ScenarioError> {
         if let Encapsulation::Ipv6 | Encapsulation::Quic = scenario.encapsulation {
             let why = "captures have the headers of \"ethernet+ipv4+udp\"; also allowed: \"none\"";
@@ -22,6 +23,10 @@ impl Capture<Any> {
         let known: Vec<&str> = links.iter().map(|link| link.name.as_str()).collect();
         if let Some(wrong) = names.iter().find(|name| !known.contains(&name.as_str())) {
             return Err(Place::from("capture").error(Problem::unknown("the link", wrong, &known)));
+        }
+        if scenario.network.has_liars() {
+            let problem = "packets of a network with lying hosts cannot be captured".to_owned();
+            return Err(Place::from("capture").error(Problem::Conflict(problem)));
         }
         let mut nodes: BTreeMap<&str, u32> = BTreeMap::new();
         for name in scenario.ends.iter().flat_map(|(from, to)| [from, to]) {

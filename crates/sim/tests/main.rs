@@ -10,6 +10,7 @@ mod common;
 mod cost;
 mod draws;
 mod encapsulation;
+mod liars;
 mod limit;
 mod links;
 mod measures;

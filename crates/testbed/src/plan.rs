@@ -324,6 +324,7 @@ fn check_flow(flow: &FlowSpec<Any>) -> Result<(), Error> {
             "applications over the kernel's TCP",
         ),
         (flow.ack_delay.is_some(), "ack_delay"),
+        (flow.lie.is_some(), "lie"),
         (
             Any::transport(&flow.params).ecn && of_the_kernel,
             "marks (ecn) for the kernel's TCP",

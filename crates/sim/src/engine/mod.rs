@@ -319,6 +319,9 @@ impl<P: Protocol> Sim<P> {
             Target::AckDelay(i) => {
                 let (packet, next) = self.ack_delays[i].pop(self.now);
                 self.reschedule(next, target);
+                if self.ack_delays[i].withholds() {
+                    return self.withhold(packet);
+                }
                 self.forward(packet);
             }
             Target::Send(i) => {
