@@ -12,7 +12,7 @@ export function launch() {
 }
 
 /** Opens the page and waits for its first run. `page.troubles` lists errors and requests to other hosts. */
-export async function open(browser, { at = url, hash = "", width = 1440, height = 1000, ...more } = {}) {
+export async function open(browser, { at = url, hash = at === url ? "#network=t1" : "", width = 1440, height = 1000, ...more } = {}) {
   const context = await browser.newContext({ viewport: { width, height }, reducedMotion: "reduce", acceptDownloads: true, ...more });
   const page = await context.newPage();
   page.setDefaultTimeout(120_000); // a busy machine is slow

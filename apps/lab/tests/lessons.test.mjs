@@ -83,3 +83,14 @@ test("maxmin: 9, 21, 11 and 9 Mb/s; x1 gets 10 Mb/s from 20 Mb/s of the third li
     near(lesson("maxmin", (scenario) => { scenario.link[2].capacity = capacity; }).flows[0].rate, rate, 0.02);
   }
 });
+
+test("each lesson waits for its change, and has a hint for each wrong option", () => {
+  for (const { id, scenario, tried, reached, concealed, predict: { options, hints, right } } of LESSONS) {
+    const changed = structuredClone(scenario);
+    tried(changed);
+    assert.equal(reached(scenario), Boolean(concealed), id);
+    assert.ok(reached(changed), id);
+    assert.equal(hints.length, options.length, id);
+    hints.forEach((hint, i) => assert.equal(hint.length > 20, i !== right, `${id}, option ${i}`));
+  }
+});

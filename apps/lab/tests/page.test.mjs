@@ -348,29 +348,99 @@ function contrast(one, other) {
   return (a + 0.05) / (b + 0.05);
 }
 
-test("experiment and question of a lesson open after the prediction", async () => {
-  const page = await open(browser);
+test("a lesson explains after the experiment, and its slider and plot share the screen", async () => {
+  const page = await open(browser, { height: 900 });
   await redraws(page, () => page.click("#lessons-open"));
   for (let number = 1; number <= 6; number += 1) {
     await page.locator("#lesson h2", { hasText: `Lesson ${number} of 6` }).waitFor();
     assert.equal(await page.locator("#lesson input[type=range], #lesson input[type=text]").count(), 0);
+    if (number === 6) assert.ok(!(await page.locator("#plots-a").isVisible())); // the plot has the answer
     await page.locator("#lesson input[type=radio]").first().check();
-    assert.ok((await page.textContent("#lesson .verdict")).length > 5);
     await page.waitForFunction(() => document.querySelector("#lesson .measured")?.textContent.length > 10);
+    const explained = () => page.locator("#lesson summary", { hasText: "Answer" }).count();
+    if (number < 6) assert.equal(await explained(), 0);
+    assert.equal(await page.locator("#plots-a .plot").count(), 1);
+    const bottoms = await page.evaluate(() => ["#lesson input[type=range]", "#plots-a .plot"]
+      .map((one) => document.querySelector(one).getBoundingClientRect().bottom + scrollY));
+    assert.ok(Math.max(...bottoms) <= 900, `lesson ${number}: ${bottoms}`);
     const slider = page.locator("#lesson input[type=range]").first();
     const before = await page.textContent("#lesson .measured");
     await slider.focus();
     for (const key of ["PageUp", "PageUp", "PageUp", "PageUp"]) await redraws(page, () => page.keyboard.press(key));
     assert.notEqual(await page.textContent("#lesson .measured"), before, `lesson ${number}`);
+    if (!(await explained())) await page.getByRole("button", { name: "Explain" }).click();
+    assert.ok((await page.textContent("#lesson .verdict")).length > 5);
     await page.locator("#lesson summary", { hasText: "Answer" }).click();
     assert.ok((await page.locator("#lesson details p").textContent()).length > 40);
     if (number < 6) await redraws(page, () => page.locator("#lesson button.main").click());
   }
+  await page.fill("#lesson .check input", "19");
+  await page.getByRole("button", { name: "Check" }).click();
+  assert.match(await page.textContent("#lesson .check .verdict"), /tightest/);
+  await page.fill("#lesson .check input", "20");
+  await page.getByRole("button", { name: "Check" }).click();
+  assert.equal(await page.textContent("#lesson .check .verdict"), "Right.");
   await page.getByRole("button", { name: "Close" }).click();
   assert.ok(await page.locator("#lesson").isHidden());
+  await page.waitForFunction(() => document.querySelectorAll("#plots-a canvas").length === 4);
   assert.deepEqual(page.troubles, []);
   assert.ok(url.startsWith("http://127.0.0.1"));
   await drawn(page);
+  await page.context().close();
+});
+
+test("on a phone, the plot of a lesson stays on the screen below its slider", async () => {
+  const page = await open(browser, { hash: "#lesson=queue", width: 390, height: 844 });
+  await page.locator("#lesson input[type=radio]").first().check();
+  const slider = page.locator("#lesson input[type=range]");
+  await slider.focus();
+  await slider.evaluate((one) => one.scrollIntoView({ block: "center" }));
+  const [control, plot] = await page.evaluate(() => ["#lesson input[type=range]", "#plots-a .queues"].map((one) => document.querySelector(one).getBoundingClientRect().toJSON()));
+  assert.ok(control.top >= 0 && control.bottom <= plot.top && plot.bottom <= 844, JSON.stringify([control, plot]));
+  await page.context().close();
+});
+
+test("the first view compares CUBIC with Level; a reload keeps edits, and undo restores the network before", async () => {
+  const page = await open(browser, { hash: "" });
+  await page.locator("#title-b", { hasText: "level" }).waitFor();
+  assert.equal(await page.textContent("#title-a"), "cubic");
+  assert.equal(await page.locator("#undo").isDisabled(), true);
+  await redraws(page, () => type(page, "link.0.capacity", "4 Mb/s"));
+  await page.reload();
+  await drawn(page);
+  assert.equal(await field(page, "link.0.capacity").inputValue(), "4 Mb/s");
+  assert.equal(await page.inputValue("#compare"), "level");
+  await network(page, "t3");
+  await redraws(page, () => page.click("#lessons-open"));
+  await redraws(page, () => page.click("#undo"));
+  assert.ok(await page.locator("#lesson").isHidden());
+  assert.equal(await page.inputValue("#preset"), "t3");
+  await redraws(page, () => page.click("#undo"));
+  assert.equal(await page.inputValue("#preset"), "pair");
+  assert.equal(await field(page, "link.0.capacity").inputValue(), "4 Mb/s");
+  assert.deepEqual(page.troubles, []);
+  await page.context().close();
+});
+
+test("?embed leaves the drawing, the link and two plots", async () => {
+  const page = await open(browser, { hash: "?embed#network=t1" });
+  for (const [part, visible] of [["header.top", false], ["#stage-a", true], ["#entry", true], ["#flows", false], [".plot.rates", true], [".plot.drops", false]]) {
+    assert.equal(await page.locator(part).first().isVisible(), visible, part);
+  }
+  assert.deepEqual(page.troubles, []);
+  await page.context().close();
+});
+
+test("a longer link raises round trips that it exceeds; an error dims the plots", async () => {
+  const page = await open(browser);
+  await redraws(page, () => type(page, "link.0.delay", "300 ms"));
+  await page.locator("#raised", { hasText: "x1 600 ms" }).waitFor();
+  assert.equal(await page.locator("body.stale").count(), 0);
+  await type(page, "link.0.capacity", "none");
+  await page.locator("body.stale").waitFor();
+  assert.match(await page.textContent("#status"), /last valid/);
+  await redraws(page, () => type(page, "link.0.capacity", "10 Mb/s"));
+  assert.equal(await page.locator("body.stale").count(), 0);
   await page.context().close();
 });
 

@@ -21,6 +21,7 @@ const lab = new State({
     runs.rerun();
     redraw();
     textBox.update();
+    opening.keep();
   },
   redraw,
 });

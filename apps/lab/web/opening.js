@@ -3,8 +3,8 @@
 import { $ } from "./dom.js";
 import { readFiles, readScenario } from "./files.js";
 import { LESSONS } from "./lessons.js";
-import { preset } from "./presets.js";
-import { decode, encode } from "./share.js";
+import { preset, PRESETS } from "./presets.js";
+import { decode, encode, isScenario } from "./share.js";
 import { nearest, SPEEDS } from "./speeds.js";
 import { arrange } from "./stage.js";
 import { fetchResult, offered } from "./stored.js";
@@ -18,7 +18,13 @@ import { fetchResult, offered } from "./stored.js";
  * @import { Layout, Result, Scenario } from "./types.js"
  */
 
+/** Key of the kept state. Each address of a server has its own state. */
+const KEPT = `levelflow-lab ${location.pathname}`;
+
 export class Opening {
+  /** Scenario of the link in the address, in JSON. */
+  #linked = "";
+
   /** @param {{lab: State, clock: Clock, controls: Controls, lessons: Lessons}} page */
   constructor(page) {
     this.page = page;
@@ -36,11 +42,36 @@ export class Opening {
    * @param {Scenario} scenario
    * @param {Layout | null} layout
    * @param {Result | null} stored
+   * @param {{preset?: string, lesson?: string, compare?: string}} origin
    */
-  #load(scenario, layout = null, stored = null) {
+  #load(scenario, layout = null, stored = null, origin = {}) {
     this.page.clock.reset(scenario);
     this.notice("");
-    this.page.lab.load(scenario, layout, stored);
+    this.page.lab.load(scenario, layout, stored, origin);
+  }
+
+  /** Keeps the state for a reload of this tab. An edit removes an outdated link from the address. */
+  keep() {
+    const { lab: { scenario, layout, compare, preset, lesson, stored }, clock: { speed, time } } = this.page;
+    if (location.hash.startsWith("#s=") && this.#linked !== JSON.stringify(scenario)) {
+      history.replaceState(null, "", location.pathname + location.search);
+    }
+    try {
+      if (stored) sessionStorage.removeItem(KEPT);
+      else sessionStorage.setItem(KEPT, JSON.stringify({ scenario, layout, compare, speed, time, preset, lesson }));
+    } catch {
+      // The browser permits no storage, or the scenario is too large for it.
+    }
+  }
+
+  /** Returns the state before a reload, or null. @returns {Shared | null} */
+  #kept() {
+    try {
+      const state = JSON.parse(sessionStorage.getItem(KEPT) ?? "null");
+      return isScenario(state?.scenario) ? state : null;
+    } catch {
+      return null;
+    }
   }
 
   /**
@@ -61,21 +92,46 @@ export class Opening {
 
   /** @param {Lesson} lesson */
   openLesson(lesson) {
-    this.page.controls.forLesson([]);
-    $("compare").value = this.page.lab.compare = "";
-    this.page.lessons.open(lesson);
-    this.#load(structuredClone(lesson.scenario));
+    this.showLesson(lesson);
+    this.#load(structuredClone(lesson.scenario), null, null, { lesson: lesson.id, compare: "" });
     this.page.clock.setSpeed(nearest(lesson.speed));
-    $("lessons-open").setAttribute("aria-expanded", "true");
-    history.replaceState(null, "", `#lesson=${lesson.id}`);
-    $("preset").value = "";
   }
 
+  /**
+   * Shows the text of a lesson.
+   *
+   * @param {Lesson} lesson
+   */
+  showLesson(lesson) {
+    this.page.controls.forLesson([]);
+    this.page.lessons.open(lesson);
+    $("lessons-open").setAttribute("aria-expanded", "true");
+    history.replaceState(null, "", `#lesson=${lesson.id}`);
+  }
+
+  /** Hides the lesson. Its network stays open. */
   closeLesson() {
+    this.hideLesson();
+    this.page.lab.rerun({ lesson: "" });
+  }
+
+  hideLesson() {
     this.page.lessons.close();
     this.page.controls.forLesson([]);
     $("lessons-open").setAttribute("aria-expanded", "false");
-    history.replaceState(null, "", location.pathname);
+    history.replaceState(null, "", location.pathname + location.search);
+  }
+
+  /** Undoes the last edit or the last change of the network. */
+  undo() {
+    const { lab } = this.page;
+    const before = lab.lesson;
+    lab.undoLast();
+    if (lab.lesson === before) return;
+    const lesson = LESSONS.find(({ id }) => id === lab.lesson);
+    if (lesson) this.showLesson(lesson);
+    else this.hideLesson();
+    lab.rerun({});
   }
 
   /** Opens a scenario with its traces, saved tables, or both. The tables are results of the scenario. */
@@ -84,10 +140,7 @@ export class Opening {
     const { lab } = this.page;
     try {
       const { scenario, stored } = await readFiles([...$("file").files ?? []], lab.scenario);
-      if (scenario) {
-        this.closeLesson();
-        $("preset").value = "";
-      }
+      if (scenario) this.hideLesson();
       this.#load(scenario ?? lab.scenario, scenario ? null : lab.layout, stored);
     } catch (error) {
       this.notice(/** @type {Error} */ (error).message);
@@ -96,9 +149,10 @@ export class Opening {
   }
 
   async share() {
-    const { lab: { scenario, layout, compare }, clock: { speed, time } } = this.page;
+    const { lab: { scenario, layout, compare, lesson }, clock: { speed, time } } = this.page;
     try {
-      history.replaceState(null, "", await encode({ scenario, layout, compare, speed, time }));
+      history.replaceState(null, "", await encode({ scenario, layout, compare, speed, time, lesson }));
+      this.#linked = JSON.stringify(scenario);
     } catch (error) {
       this.notice(/** @type {Error} */ (error).message);
       return;
@@ -115,36 +169,45 @@ export class Opening {
   async openAddress() {
     const { hash } = location;
     const lesson = LESSONS.find(({ id }) => hash === `#lesson=${id}`);
+    const network = PRESETS.find(([name]) => hash === `#network=${name}`);
+    const kept = this.page.lab.version === 0 ? this.#kept() : null;
     try {
-      if (lesson) this.openLesson(lesson);
+      if (kept && !hash.startsWith("#s=") && (!hash || kept.lesson === lesson?.id)) this.#openLink(kept);
+      else if (lesson) this.openLesson(lesson);
       else if (hash.startsWith("#s=")) this.#openLink(await decode(hash));
       else if (offered && !hash) {
         const stored = await fetchResult();
         this.#load(stored.scenario, null, stored);
-        $("preset").value = "";
-      } else {
-        await this.openPreset("t1");
+      } else if (network) await this.openPreset(network[0]);
+      else {
+        await this.openFirst();
         if (hash.startsWith("#lesson=")) this.notice(`There is no lesson “${hash.slice(8)}”; there are ${LESSONS.map(({ id }) => id).join(", ")}.`);
       }
     } catch (error) {
-      await this.openPreset("t1");
+      await this.openFirst();
       this.notice(/** @type {Error} */ (error).message);
     }
   }
 
   /** @param {Shared} link */
-  #openLink({ scenario, layout, compare, speed, time }) {
+  #openLink({ scenario, layout, compare: law, speed, time, preset: name = "", lesson: id }) {
     const { lab, clock } = this.page;
-    $("compare").value = lab.compare = lab.catalogue.laws.some(({ name }) => name === compare) ? compare : "";
-    this.#load(scenario, { ...arrange(scenario), ...layout });
+    const compare = lab.catalogue.laws.some(({ name }) => name === law) ? law : "";
+    const lesson = LESSONS.find((one) => one.id === id);
+    this.#linked = JSON.stringify(scenario);
+    if (lesson) this.showLesson(lesson);
+    this.#load(scenario, { ...arrange(scenario), ...layout }, null, { preset: name, lesson: lesson?.id, compare });
     if (SPEEDS.includes(speed)) clock.setSpeed(speed);
     if (time > 0) clock.time = time;
-    $("preset").value = "";
   }
 
   /** @param {string} name */
   async openPreset(name) {
-    $("preset").value = name;
-    await this.loadText(await preset(name), (text) => this.notice(text));
+    this.#load(await readScenario(await preset(name)), null, null, { preset: name });
+  }
+
+  /** Opens the first view of a new user: CUBIC compared with Level on one line. */
+  async openFirst() {
+    this.#load(await readScenario(await preset("pair")), null, null, { preset: "pair", compare: "level" });
   }
 }

@@ -2,6 +2,7 @@
 
 import uPlot from "uplot";
 import { element } from "./dom.js";
+import { NAMES_WIDTH, namesAtEnds } from "./names.js";
 
 /** @import { Panel } from "./panels.js" */
 
@@ -36,7 +37,7 @@ function options(panel, width, last) {
   return {
     width,
     height: HEIGHTS[panel.key] + (last ? 26 : 0),
-    padding: [8, 12, 0, 0],
+    padding: [8, NAMES_WIDTH, 0, 0],
     legend: { show: false },
     cursor: { drag: { x: false, y: false }, sync: { key: "lab" }, points: { size: 6 } },
     axes: [
@@ -69,6 +70,27 @@ function rangeOf(low, high, panel) {
   const top = panel.low === null ? high : Math.max(high, panel.most);
   if (top <= floor) return [floor, floor + 1];
   return [floor, top + (top - floor) * 0.06];
+}
+
+/**
+ * Draws the names of the lines to the right of a plot.
+ *
+ * @param {uPlot} plot
+ * @param {Panel} panel
+ */
+function drawNames(plot, panel) {
+  const { ctx, bbox } = plot;
+  const pixel = devicePixelRatio;
+  ctx.save();
+  ctx.font = `${12 * pixel}px system-ui, sans-serif`;
+  ctx.textAlign = "left";
+  ctx.textBaseline = "middle";
+  const y = (/** @type {number} */ value) => plot.valToPos(value, "y", true);
+  for (const name of namesAtEnds(panel.lines, y, bbox.top + 6 * pixel, bbox.top + bbox.height - 6 * pixel, 13 * pixel)) {
+    ctx.fillStyle = name.colour;
+    ctx.fillText(name.text, bbox.left + bbox.width + 6 * pixel, name.y);
+  }
+  ctx.restore();
 }
 
 /** @param {Panel} panel */
@@ -112,6 +134,7 @@ export class Plots {
    */
   show(panels, duration) {
     this.#duration = duration;
+    if (this.#plots.size && [...this.#plots.keys()].join() !== panels.map(({ key }) => key).join()) this.clear();
     const last = panels.filter((panel) => panel.lines.length).at(-1)?.key;
     for (const panel of panels) {
       const key = JSON.stringify([panel.lines.map((line) => [line.name, line.colour]), css("--grid"), panel.key === last]);
@@ -156,7 +179,7 @@ export class Plots {
         x: { time: false, range: () => [0, this.#duration] },
         y: { range: (_, low, high) => rangeOf(low, high, built.panel) },
       },
-      hooks: { draw: [() => this.#place(built)] }, // the time axis exists from the first drawing on
+      hooks: { draw: [() => this.#place(built), (self) => drawNames(self, built.panel)] }, // the time axis exists from the first drawing on
     }, dataOf(panel), box);
     plot.over.append(built.now, built.tip);
     built.plot = plot;

@@ -5,6 +5,7 @@ import { panels } from "./panels.js";
 import { run } from "./runner.js";
 import { place, withLaw } from "./scenario.js";
 import { statusOf } from "./status.js";
+import { parse } from "./units.js";
 
 /**
  * @import { Clock } from "./clock.js"
@@ -31,6 +32,7 @@ export class Runs {
     const { lab, sides } = this.page;
     const { stored, compare } = lab;
     $("stored").hidden = !stored;
+    $("raised").textContent = "";
     if (stored) this.#showStored(stored);
     else this.#run(sides.a, structuredClone(lab.scenario));
     if (compare) this.#run(sides.b, withLaw(lab.scenario, compare));
@@ -62,10 +64,15 @@ export class Runs {
     if (version < side.version) return;
     const newest = version === lab.version;
     if (result.wrong) {
-      if (newest) this.#showErrors(side, result.wrong);
+      if (newest && !this.#raiseRoundTrip(result.wrong)) {
+        this.#showErrors(side, result.wrong);
+        document.body.classList.add("stale");
+        $("status").textContent = "The plots show the last valid values.";
+      }
       return;
     }
     const passed = () => String(Math.round(performance.now() - started));
+    if (newest && side === sides.a) document.body.classList.remove("stale");
     if (side === sides.a && side.version !== version) document.body.dataset.firstMs = passed();
     side.version = version;
     side.result = { ...result };
@@ -79,6 +86,27 @@ export class Runs {
     }
     this.#showStatus();
     side.replacePackets(result.scenario, () => { this.page.clock.stale = true; });
+  }
+
+  /**
+   * Raises a round-trip time that is shorter than the delays of its links, and reruns the scenario. Returns true if it
+   * did. Otherwise the sliders for delays would end in errors.
+   *
+   * @param {string[]} lines
+   */
+  #raiseRoundTrip(lines) {
+    const { lab } = this.page;
+    const raised = lines.flatMap((line) => {
+      const found = /^flow (\d+)[^,]*, rtt: .*must be at least ([\d.]+ \w+)/.exec(line);
+      const flow = found && lab.scenario.flow[Number(found[1]) - 1];
+      if (!flow || typeof flow.rtt !== "string" || !(parse("time", flow.rtt) < parse("time", found[2]))) return [];
+      flow.rtt = found[2];
+      return [`${flow.name} ${found[2]}`];
+    });
+    if (!raised.length) return false;
+    lab.rerun({});
+    $("raised").textContent = `Round trip raised to the delay of the links: ${raised.join(", ")}.`;
+    return true;
   }
 
   /** @param {Result} result */
@@ -102,16 +130,18 @@ export class Runs {
    * @param {Result} result
    */
   #draw(side, result) {
-    const { lab, clock, sides: { a, b } } = this.page;
+    const { lab, clock, lessons, sides: { a, b } } = this.page;
     const other = side === a ? b : a;
     const { duration_s: duration, flows } = result.resolved;
+    /** @param {Panel[]} all */
+    const visible = (all) => (lessons.plot ? all.filter(({ key }) => key === lessons.plot) : all);
     let own = panels(result, lab.dark);
     if (lab.compare && other.result) {
       const compared = panels(other.result, lab.dark, peaksOf(own));
       own = panels(result, lab.dark, peaksOf(compared));
-      other.plots.show(compared, other.result.resolved.duration_s);
+      other.plots.show(visible(compared), other.result.resolved.duration_s);
     }
-    side.plots.show(own, duration);
+    side.plots.show(visible(own), duration);
     $(`title-${side.name}`).textContent = lab.compare ? [...new Set(flows.map((flow) => flow.law))].join(", ") : "";
     $(`title-${side.name}`).hidden = !lab.compare;
     clock.time = Math.min(clock.time, duration);

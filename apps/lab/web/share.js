@@ -2,7 +2,8 @@
 
 /** @import { Layout, Scenario, Spot } from "./types.js" */
 
-/** @typedef {{scenario: Scenario, layout: Layout, compare: string, speed: number, time: number}} Shared */
+/** @typedef {{scenario: Scenario, layout: Layout, compare: string, speed: number, time: number,
+ *   preset?: string, lesson?: string}} Shared */
 
 /** Limit on the length of a fragment. */
 const MAX_FRAGMENT = 60_000;

@@ -31,6 +31,7 @@ export class Shell {
   /** Fills the choices, and opens the scenario of the page's address. */
   async start() {
     this.#listen();
+    document.body.classList.toggle("embed", new URLSearchParams(location.search).has("embed"));
     fill("preset", [["", "own network"], ...PRESETS]);
     fill("speed", SPEEDS.map((speed) => [String(speed), speed < 1 ? `1/${Math.round(1 / speed)}` : `${short(speed)}×`]));
     this.page.lab.catalogue = await catalogue();
@@ -53,6 +54,8 @@ export class Shell {
     $("stage-b").hidden = $("side-b").hidden = !lab.compare;
     this.page.controls.show();
     const laws = new Set(scenario.flow.map(lawOf));
+    $("preset").value = lab.preset;
+    $("compare").value = lab.compare;
     $("law-all").value = laws.size === 1 ? [...laws][0] : "";
     $("undo").disabled = !lab.undoable;
     $("remove").disabled = !editing.removable;
@@ -67,15 +70,15 @@ export class Shell {
     const onChoice = (id, call) => $(id).addEventListener("change", () => call($(id).value));
     onChoice("preset", (name) => {
       if (!name) return;
-      opening.closeLesson();
-      opening.openPreset(name);
+      opening.hideLesson();
+      opening.openPreset(name).catch((error) => opening.notice(error.message));
     });
     onChoice("law-all", (law) => law && lab.change(() => lab.scenario.flow.forEach((flow) => setLaw(flow, law))));
     onChoice("compare", (compare) => lab.rerun({ compare }));
     onChoice("speed", (speed) => clock.setSpeed(Number(speed)));
     onClick("lessons-open", () => (lessons.lesson ? opening.closeLesson() : opening.openLesson(LESSONS[0])));
     onClick("run-here", () => lab.rerun({ stored: null }));
-    onClick("undo", () => lab.undoLast());
+    onClick("undo", () => opening.undo());
     onClick("share", () => opening.share());
     for (const [id, call] of Object.entries(SAVES)) {
       onClick(id, () => {
@@ -112,7 +115,7 @@ export class Shell {
     } else if ((key === "Delete" || key === "Backspace") && !typing) this.page.editing.remove();
     else if (key === "z" && (event.ctrlKey || event.metaKey) && focused.tagName !== "TEXTAREA" && focused.type !== "text") {
       event.preventDefault();
-      this.page.lab.undoLast();
+      this.page.opening.undo();
     }
   }
 }

@@ -16,6 +16,10 @@ export class State {
   layout = {};
   /** @type {Selected} */
   selected = { kind: "link", index: 0 };
+  /** Name of the preset; empty for another network. */
+  preset = "";
+  /** Id of the open lesson, or empty. */
+  lesson = "";
   /** Law of the second run; empty without a comparison. */
   compare = "";
   /** Stored result, which is shown instead of a run. @type {Result | null} */
@@ -53,12 +57,17 @@ export class State {
     const now = performance.now();
     const last = this.#lastEdit;
     if (!(dragging && key !== null && key === last.key && now - last.at < MAX_DRAG_PAUSE_MS)) {
-      this.#history.push(JSON.stringify({ scenario: this.scenario, layout: this.layout }));
-      if (this.#history.length > MAX_UNDO_STEPS) this.#history.shift();
+      this.#remember();
     }
     this.#lastEdit = { key, at: now };
     edit();
     this.rerun({ stored: null });
+  }
+
+  #remember() {
+    const { scenario, layout, preset, lesson, compare } = this;
+    this.#history.push(JSON.stringify({ scenario, layout, preset, lesson, compare }));
+    if (this.#history.length > MAX_UNDO_STEPS) this.#history.shift();
   }
 
   undoLast() {
@@ -69,15 +78,17 @@ export class State {
   }
 
   /**
-   * Replaces the scenario and clears the history.
+   * Replaces the scenario, as one step of undo.
    *
    * @param {Scenario} scenario
    * @param {Layout | null} layout
    * @param {Result | null} stored
+   * @param {{preset?: string, lesson?: string, compare?: string}} origin
    */
-  load(scenario, layout = null, stored = null) {
-    this.#history = [];
-    this.rerun({ scenario, stored, layout: layout ?? arrange(scenario), selected: { kind: "link", index: 0 } });
+  load(scenario, layout = null, stored = null, { preset = "", lesson = "", compare = this.compare } = {}) {
+    if (this.version > 0) this.#remember();
+    this.#lastEdit = { key: null, at: 0 };
+    this.rerun({ scenario, stored, preset, lesson, compare, layout: layout ?? arrange(scenario), selected: { kind: "link", index: 0 } });
   }
 
   /**

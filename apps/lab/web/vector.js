@@ -1,5 +1,6 @@
 /** Contents of saved files: the panels as SVG and PNG, the tables as CSV. */
 
+import { NAMES_WIDTH, namesAtEnds } from "./names.js";
 import { panels } from "./panels.js";
 
 /**
@@ -10,7 +11,7 @@ import { panels } from "./panels.js";
 
 const WIDTH = 860;
 const LEFT = 76;
-const RIGHT = 16;
+const RIGHT = NAMES_WIDTH;
 const HEIGHTS = { rates: 200, queues: 130, drops: 100, signals: 110 };
 /** Limit on the points of a line. More points are invisible at this width. */
 const MAX_POINTS = 2000;
@@ -88,7 +89,9 @@ function panelSvg(panel, top, duration, last) {
     (last ? `<text x="${x(at).toFixed(1)}" y="${top + height + 16}" text-anchor="middle">${at}</text>` : ""));
   const lines = panel.lines.map((line) => `<path d="${path(panel.t, line.values, x, y)}" fill="none" stroke="${line.colour}" ` +
     `stroke-width="${line.width}"${dashesOf(line)}><title>${escape(line.name)}</title></path>`);
-  return `<g><text class="title" x="${LEFT}" y="${top - 8}">${escape(title)}</text>${columns.join("")}${rows.join("")}${lines.join("")}</g>`;
+  const names = namesAtEnds(panel.lines, y, top + 4, top + height, 13).map((name) => `<text x="${WIDTH - RIGHT + 6}" y="${(name.y + 4).toFixed(1)}" ` +
+    `style="fill:${name.colour}">${escape(name.text)}</text>`);
+  return `<g><text class="title" x="${LEFT}" y="${top - 8}">${escape(title)}</text>${columns.join("")}${rows.join("")}${lines.join("")}${names.join("")}</g>`;
 }
 
 /**
