@@ -97,7 +97,7 @@ def invariants() -> Iterator[tuple[str, str, list[str]]]:
             comment = itertools.takewhile(lambda line: re.match(r" *(//|#) ", line), lines[first:])
             text = " ".join(re.sub(r"^ *(//|#) ", "", line) for line in comment)
             section, text = re.fullmatch(r"\*\*Invariant\*\* \((.*?)\): (.*)", text).groups()
-            text, _, others = text.partition(" With `")
+            text, _, others = text.partition(" See `")
             named = (re.match(r" *(?:async )?(?:fn|def) (\w+)", line) for line in lines[first:])
             test = next(match[1] for match in named if match)
             yield section, text, [test, *re.findall(r"\w+", others)]

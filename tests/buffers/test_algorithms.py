@@ -62,7 +62,7 @@ def test_adaptive_drop_tail_agrees_with_theory(sent, gain, target):
     assert algorithm.close(INTERVAL, sent, 0, sent) == pytest.approx(max(wanted, 1))
 
 
-# **Invariant** (Laws): buffer rules and buffer-sizing algorithms of the engine agree with those of theory. With
+# **Invariant** (Laws): buffer rules and buffer-sizing algorithms of the engine agree with those of theory. See
 # `test_abs_agrees_with_theory`, `test_adaptive_drop_tail_agrees_with_theory`.
 @pytest.mark.parametrize("flows", [2, 16, 1024])
 def test_rules_are_those_of_theory(flows):

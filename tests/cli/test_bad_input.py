@@ -74,7 +74,7 @@ def test_the_good_file_runs(levelflow, tmp_path):
 
 
 # **Invariant** (Scenarios): bad input gives a one-line message with the value, its place and the allowed values. The
-# exit status is 2, and no result directory is created. With `test_a_bad_command_line_gets_one_line_and_no_results`.
+# exit status is 2, and no result directory is created. See `test_a_bad_command_line_gets_one_line_and_no_results`.
 @pytest.mark.parametrize("kind", BAD)
 def test_a_bad_scenario_gets_one_line_and_no_results(levelflow, tmp_path, kind):
     content, words = BAD[kind]

@@ -36,7 +36,7 @@ def test_a_command_is_loaded_without_the_others(tmp_path, words, own):
     assert {name for name in commands if f"levelflow.cli.{name}" in modules} == {own}
 
 
-# **Invariant** (Claims): a command loads only the libraries that it uses. With
+# **Invariant** (Claims): a command loads only the libraries that it uses. See
 # `test_a_run_with_pictures_needs_neither_scipy_nor_networkx`,
 # `test_a_study_with_pictures_needs_neither_scipy_nor_networkx`.
 @pytest.mark.parametrize("kind", ["scenarios", "claims", "queues", "traffic"])

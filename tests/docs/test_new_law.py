@@ -104,7 +104,7 @@ def add_laws(checkout):
 
 
 # **Invariant** (Laws): a new law needs a folder, two lines and a page, and a third line for a new signalling. Laws with
-# one signalling share one router per link. With `a_link_has_one_router_for_both_laws`,
+# one signalling share one router per link. See `a_link_has_one_router_for_both_laws`,
 # `two_laws_share_a_relay_in_proportion_to_their_weights`, `two_laws_share_a_router_in_the_kernel`.
 @pytest.mark.needs("cargo")
 @pytest.mark.full

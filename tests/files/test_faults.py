@@ -196,7 +196,7 @@ def hits(disk, tmp_path, command, sample):
 
 
 # **Invariant** (Results): after a kill at any call that changes the disk, and after a loss of power there, a result is
-# the earlier one, the new one or absent, and the same command succeeds. With `test_a_full_disk_keeps_the_old_result`.
+# the earlier one, the new one or absent, and the same command succeeds. See `test_a_full_disk_keeps_the_old_result`.
 @pytest.mark.parametrize(
     "power", [pytest.param(False, id="kill", marks=pytest.mark.full), pytest.param(True, id="power loss")]
 )

@@ -64,7 +64,7 @@ def test_the_address_with_its_token_opens_the_page(server):
 
 
 # **Invariant** (The lab): the server accepts only requests with its token and from its own origin. It rejects malformed
-# and oversized requests with a one-line message. With `test_other_origins_are_refused`,
+# and oversized requests with a one-line message. See `test_other_origins_are_refused`,
 # `test_malformed_and_oversized_requests_are_refused_in_a_line`.
 @pytest.mark.parametrize("token", ["", "x", "../", "%00", "%C3%84"])
 def test_requests_without_the_token_are_rejected(server, token):

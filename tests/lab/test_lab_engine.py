@@ -56,7 +56,7 @@ def shortened(path):
 
 
 # **Invariant** (The lab): columns and counters in the page equal those of a native run, bit by bit. Error messages are
-# also the same. With `test_mistakes_in_a_page_are_those_of_the_command`.
+# also the same. See `test_mistakes_in_a_page_are_those_of_the_command`.
 @pytest.mark.parametrize("path", PRESETS, ids=lambda path: path.stem)
 def test_columns_in_a_page_are_the_native_ones(path):
     texts = [shortened(path).to_json()]

@@ -158,7 +158,7 @@ def quantile(values, share):
 
 
 # **Invariant** (Results): each column, key and metric has one definition and a test oracle. Its value equals the value
-# computed from a packet capture. With `test_every_printed_number_has_a_definition`.
+# computed from a packet capture. See `test_every_printed_number_has_a_definition`.
 @examples(100)
 @given(networks(drains=True))
 def test_every_measure_is_that_of_the_captured_packets(scenario):

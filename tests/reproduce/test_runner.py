@@ -446,7 +446,7 @@ def test_bad_input_is_one_line_and_exit_2_before_anything_runs(tmp_path, checkou
 
 
 # **Invariant** (Claims): values are matched to checks by name, in any order. A missing or unknown name is rejected.
-# With `test_values_meet_checks_by_name_in_any_order`.
+# See `test_values_meet_checks_by_name_in_any_order`.
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [

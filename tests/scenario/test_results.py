@@ -206,7 +206,7 @@ def test_a_stopped_run_completes_its_files(endless, number):
 
 
 # **Invariant** (Results): a killed run leaves readable tables and a manifest with the state `partial`. After a signal
-# or Ctrl-C, a run completes its files before it exits. With `test_a_stopped_run_completes_its_files`.
+# or Ctrl-C, a run completes its files before it exits. See `test_a_stopped_run_completes_its_files`.
 def test_a_run_that_is_killed_leaves_files_that_can_be_read(endless):
     run, folder = endless
     run.kill()

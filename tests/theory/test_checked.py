@@ -10,7 +10,7 @@ NUMBERS = st.floats(width=32) | st.integers(-5, 5)
 
 
 # **Invariant** (Theory): ill-posed input raises a `TheoryError` with a one-line message: the value, its place and the
-# allowed values. Most of these errors are a `ParameterError` of `validate.py`. With
+# allowed values. Most of these errors are a `ParameterError` of `validate.py`. See
 # `test_garbage_in_an_option_gets_an_answer_or_one_line`.
 @pytest.mark.parametrize(
     ("line", "attempt"),

@@ -46,7 +46,7 @@ def options(law, random, flows):
     return given.get({"tfrc": "reno", "vegas": "fast"}.get(law, law), {})
 
 
-# **Invariant** (Results): an equilibrium is proven by the equations of its law, on any network. With
+# **Invariant** (Results): an equilibrium is proven by the equations of its law, on any network. See
 # `test_an_entry_of_several_flows_is_as_many_flows`.
 @pytest.mark.parametrize("law", EQUILIBRIA)
 @examples(25)

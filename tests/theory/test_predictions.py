@@ -141,7 +141,7 @@ def single():
     return {case: (found, *run) for case, (_, found), run in zip(cases, built, runs, strict=True)}
 
 
-# **Invariant** (Theory): predictions for scenarios agree with the simulator. With
+# **Invariant** (Theory): predictions for scenarios agree with the simulator. See
 # `test_rates_converge_to_their_equilibrium`.
 @pytest.mark.full
 def test_verdicts_are_those_of_the_simulator(single):

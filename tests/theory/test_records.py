@@ -17,7 +17,7 @@ def test_each_file_is_that_of_a_registered_law():
 
 
 # **Invariant** (Theory): each registered law has each capability or a reason for its absence. For a law without a file,
-# theory prints one line. With `test_theory_of_a_law_without_a_file_is_one_line`.
+# theory prints one line. See `test_theory_of_a_law_without_a_file_is_one_line`.
 @pytest.mark.parametrize("law", REGISTERED)
 def test_each_law_has_each_capability_or_a_reason(law):
     for name in CAPABILITIES:

@@ -143,7 +143,7 @@ def test_without_a_common_known_optimum_the_yardstick_is_max_min(scenario):
     assert rates(scenario, name=MAX_MIN) == pytest.approx([4.5e6, 4.5e6])
 
 
-# **Invariant** (Results): every law has a reference, and no transfer completes in less than its ideal time. With
+# **Invariant** (Results): every law has a reference, and no transfer completes in less than its ideal time. See
 # `test_no_transfer_takes_less_than_its_ideal_time`.
 @pytest.mark.parametrize("law", library.laws(), ids=lambda law: law["name"])
 def test_there_is_a_reference_for_every_law(law):

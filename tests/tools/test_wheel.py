@@ -66,7 +66,7 @@ def levelflow(installed, folder, *words):
     )
 
 
-# **Invariant** (Claims): a wheel is complete: scenarios and papers run from it. With `test_a_wheel_runs_the_demo`,
+# **Invariant** (Claims): a wheel is complete: scenarios and papers run from it. See `test_a_wheel_runs_the_demo`,
 # `test_a_wheel_reproduces_a_figure`.
 def test_a_wheel_lists_and_runs_scenarios(installed, tmp_path):
     listed = levelflow(installed, tmp_path, "list", "scenarios")

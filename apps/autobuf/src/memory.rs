@@ -182,7 +182,7 @@ mod tests {
     proptest! {
         // **Invariant** (The data plane): queues that share a memory never exceed it, in limit or in occupancy, if no
         // queue holds GSO super-packets. If the total is in packets and the limits are in bytes, a packet counts as one
-        // MTU. With `leaves_share_a_memory_that_is_never_exceeded`.
+        // MTU. See `leaves_share_a_memory_that_is_never_exceeded`.
         #[test]
         fn the_total_is_never_exceeded(
             ports in list((any::<bool>(), 1.0..1e4_f64, 1..u32::MAX, 0..3000_u32, 0.0..1.0_f64), 1..6),

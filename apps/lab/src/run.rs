@@ -170,7 +170,7 @@ mod tests {
     }
 
     // **Invariant** (The lab): a trace does not change the results. Each packet that arrived at a link was delivered,
-    // dropped or lost, or is still at the link. With
+    // dropped or lost, or is still at the link. See
     // `each_arrived_packet_was_delivered_dropped_or_lost_or_is_present`.
     #[test]
     fn a_trace_changes_nothing() {

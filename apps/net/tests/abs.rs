@@ -157,7 +157,7 @@ fn a_shrunken_queue_drops_only_what_comes() {
 }
 
 // **Invariant** (The data plane): `levelflow-net abs` restores each limit that it changed, on every exit. It leaves a
-// limit that another process has changed since. After `kill -9`, the next start of `abs` restores the limits. With
+// limit that another process has changed since. After `kill -9`, the next start of `abs` restores the limits. See
 // `the_limit_comes_back_after_kill_9`.
 #[test]
 fn the_limit_comes_back_after_any_signal() {

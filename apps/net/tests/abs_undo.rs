@@ -68,7 +68,7 @@ fn short_run(namespace: &Namespace) -> Output {
 
 // **Invariant** (The data plane): state of devices that no longer exist is discarded. It is never applied to a device
 // that reuses the name. Changing a limit drops no queued packet. The simulator's algorithm code makes the decisions.
-// With `a_limit_changes_and_no_packet_is_lost`, `a_log_done_again_decides_the_same`.
+// See `a_limit_changes_and_no_packet_is_lost`, `a_log_done_again_decides_the_same`.
 #[test]
 fn a_vanished_namespace_needs_no_restore() {
     const NAME: &str = "a_vanished_namespace_needs_no_restore";

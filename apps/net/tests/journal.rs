@@ -47,7 +47,7 @@ fn of(path: &Path) -> Replay {
 }
 
 // **Invariant** (The data plane): the network runs the same law as the simulator. The replay of a log of a router or a
-// sender gives the same headers and states, bit by bit. With `the_inputs_of_a_law_can_be_replayed`.
+// sender gives the same headers and states, bit by bit. See `the_inputs_of_a_law_can_be_replayed`.
 /// The log of a killed router is complete except for the last second.
 #[test]
 fn real_time_and_replay_agree_bit_by_bit() {

@@ -99,7 +99,7 @@ fn check_owner(directory: &Path) -> Result<(), Error> {
     )))
 }
 
-/// Returns the path of a program's file with this extension.
+/// Returns the path of a file of a running service, such as its PID file, with this extension.
 #[must_use]
 pub fn path(directory: &Path, service: Service, place: &str, ending: &str) -> PathBuf {
     let name: String = place.chars().map(|c| if c == '/' { '_' } else { c }).collect();

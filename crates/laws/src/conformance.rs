@@ -28,7 +28,7 @@ macro_rules! suite {
     ($law:ty) => {
         // **Invariant** (Laws): every registered law passes the conformance suite, which is generated from the list of
         // laws. The suite verifies the parameter table, the wire layout, the writer of each field, decoding of
-        // arbitrary bytes and replay. It also verifies scale invariance of the laws that claim it. With
+        // arbitrary bytes and replay. It also verifies scale invariance of the laws that claim it. See
         // `headers_survive_the_wire`, `header_layouts_match_their_records`, `any_bytes_decode_or_are_refused`,
         // `any_parameters_in_range_keep_rates_finite`, `scale_does_not_matter_where_claimed`.
         #[test]

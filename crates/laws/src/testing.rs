@@ -152,7 +152,7 @@ pub struct Flow<L: Protocol> {
     /// packets.
     flight: VecDeque<(u32, u32, u32)>,
     resend: VecDeque<u32>,
-    /// Data numbers missing at the receiver, each with the number of the first lost packet.
+    /// Data that the receiver lacks: its number, and the number of the first lost packet that carried it.
     missing: BTreeMap<u32, u32>,
     /// Packets acknowledged.
     pub delivered: u32,

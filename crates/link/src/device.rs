@@ -58,7 +58,7 @@ pub struct Device {
     /// True if the kernel reported "down" at the last operation. The kernel also reports this for a device that has
     /// vanished.
     suspect: bool,
-    /// Counts of frames not received or sent.
+    /// Counts of frames that could not be received, and of frames that could not be sent.
     pub trouble: Trouble,
 }
 

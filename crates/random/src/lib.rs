@@ -77,7 +77,7 @@ mod tests {
     }
 
     // **Invariant** (The engine): streams differ by seed, purpose and name. Parts of a network that share no resource
-    // do not affect each other. With `parts_that_share_nothing_do_not_affect_each_other`,
+    // do not affect each other. See `parts_that_share_nothing_do_not_affect_each_other`,
     // `another_seed_is_another_run`, `flows_that_are_added_change_no_draws_of_others`.
     #[test]
     fn streams_differ_by_seed_purpose_and_name() {

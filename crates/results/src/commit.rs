@@ -23,10 +23,10 @@ const COMMIT: &str = ".commit";
 pub const WHOLE: &str = ".whole";
 /// Directory of a run that has an earlier result to replace. The next ones are `partial-2`, `partial-3` and so on.
 const PARTIAL: &str = "partial";
-/// Scenario file written by a run on the network testbed. The manifest of such a run has the key `network`. In any
-/// other directory, this file belongs to the user.
+/// Scenario file written by a run on the network testbed. The manifest of such a run has the key `network`.
+/// Without this key, the file belongs to the user.
 const SCENARIO: &str = "scenario.toml";
-/// Number and time of the waits for another process that moves files to their places.
+/// Largest number of pauses, and length of a pause, while another process moves the files of a result to their places.
 const RECOVERY_TRIES: u32 = 500;
 const RECOVERY_PAUSE: Duration = Duration::from_millis(10);
 /// Pictures, in the formats of `KINDS`.
@@ -249,7 +249,7 @@ fn check(target: &Path, keeps_scenario: bool, origin: Option<&Path>) -> Result<(
     };
     let manifest = manifest(target);
     let ours = |name: &String| is_of_result(name) || [COMMIT, WHOLE, ".lock"].contains(&name.as_str());
-    // A run without a manifest has left only stored rows and hidden files. Other files belong to the user.
+    // A run that stopped before its manifest leaves only stored rows and hidden files. Other files belong to the user.
     let is_rest = |name: &String| {
         name.starts_with('.') && ours(name)
             || is_partial(name)

@@ -263,7 +263,7 @@ fn crosses(packets: &Packets, offloads: &str, hook: Hook) {
     );
 }
 
-// **Invariant** (The router in the kernel): every segment of a super-packet is stamped, and checksums are correct. With
+// **Invariant** (The router in the kernel): every segment of a super-packet is stamped, and checksums are correct. See
 // `checksums_are_right_without_offload`.
 #[test]
 fn every_part_of_a_super_packet_is_stamped() {

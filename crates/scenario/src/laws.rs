@@ -21,7 +21,8 @@ use crate::network::Network;
 use crate::profile::Profile;
 use crate::record::{ParameterTables, Parameters};
 
-/// Returns the parameters of routers that a link sets, by signalling. Returns `None` if the link has no routers.
+/// Returns the tables of router parameters in the scenario of a link, by signalling. Returns `None` if no router runs
+/// on the link.
 pub fn link_tables(place: &Place, choice: Option<&LawChoice>) -> Fallible<Option<LawTables>> {
     let place = place.key("law");
     let wrong = |problem| Err(place.error(Problem::Value(problem)));

@@ -508,7 +508,7 @@ mod tests {
 
     proptest! {
         // **Invariant** (The engine): at equal times, the order of events does not depend on when they were scheduled.
-        // With `the_winner_has_the_earliest_time_and_of_equal_ones_the_smallest_number`.
+        // See `the_winner_has_the_earliest_time_and_of_equal_ones_the_smallest_number`.
         #[test]
         fn the_order_of_events_is_that_of_time_then_target_whenever_they_were_scheduled(
             (events, shuffled) in some_events().prop_flat_map(|e| (Just(e.clone()), Just(e).prop_shuffle())),

@@ -149,7 +149,7 @@ mod tests {
 
     // **Invariant** (Laws): laws are pure. They use no clock, socket or thread, and the same inputs give the same
     // state. The crate is `no_std`. Only two types allocate memory: `AnySender` boxes senders that are much larger than
-    // others, and `AnyReceiver` boxes the state of a receiver. This limits a flow to 320 bytes. With
+    // others, and `AnyReceiver` boxes the state of a receiver. This limits a flow to 320 bytes. See
     // `a_replayed_router_ends_in_the_same_state`, `a_replayed_sender_ends_in_the_same_state`.
     #[test]
     fn a_flow_fits_five_cache_lines() {

@@ -171,7 +171,7 @@ impl<H> Slab<H> {
         self.histories[id] = history;
     }
 
-    /// Returns the history of an ACK. The history must have been stored.
+    /// Returns the bitmap of recently received packets in an ACK. The bitmap must have been stored.
     #[inline]
     pub fn history(&self, id: PacketId) -> u128 {
         self.histories[id]
@@ -288,7 +288,7 @@ mod tests {
         }
     }
 
-    // **Invariant** (The engine): a packet of any law is 64 bytes, one cache line. With
+    // **Invariant** (The engine): a packet of any law is 64 bytes, one cache line. See
     // `a_label_returns_its_fields`.
     #[test]
     fn a_packet_of_any_law_fits_a_cache_line() {

@@ -39,7 +39,7 @@ const RENOS: &str = r#"
 "#;
 
 // **Invariant** (Laws): drops decided by a discipline do not change a buffer limit, and lowering the limit drops no
-// queued packet. With `an_algorithm_does_not_see_what_codel_drops`, `packets_that_no_longer_fit_stay`.
+// queued packet. See `an_algorithm_does_not_see_what_codel_drops`, `packets_that_no_longer_fit_stay`.
 /// Early drops of a discipline do not enlarge the buffer, even if the loss rate exceeds its target.
 #[test]
 fn drops_that_no_buffer_avoids_let_none_grow() {

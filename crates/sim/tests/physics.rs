@@ -43,7 +43,7 @@ fn rounded_exponential(mean: f64) -> (f64, f64) {
 
 const EXPONENTIAL: &str = r#"{ exponential = "1000 B" }"#;
 
-// **Invariant** (The engine): queueing delays and losses agree with queueing theory, and packets stay in order. With
+// **Invariant** (The engine): queueing delays and losses agree with queueing theory, and packets stay in order. See
 // `losses_are_those_of_an_m_m_1_k_queue`, `losses_are_those_of_an_m_d_1_k_queue`,
 // `a_queue_keeps_the_order_of_its_packets`.
 /// Pollaczek and Khinchine: the mean queueing delay is `W = lambda E[S^2] / (2 (1 - rho))`.

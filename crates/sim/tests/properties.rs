@@ -328,7 +328,7 @@ proptest! {
         assert_same(&with(&mut scenario, &json!(0.0)), &with(&mut scenario, &never));
     }
 
-    // **Invariant** (The engine): the same scenario and seed give the same run and byte-identical files. With
+    // **Invariant** (The engine): the same scenario and seed give the same run and byte-identical files. See
     // `test_two_runs_leave_equal_bytes`.
     #[test]
     fn the_same_seed_gives_the_same_run(scenario in network()) {

@@ -91,7 +91,7 @@ fn of(bytes: &[u8]) -> Replay {
 }
 
 // **Invariant** (Laws): the replay of a log of a law's inputs gives the same states, bit by bit. This also holds for a
-// log from a real network. With `real_time_and_replay_agree_bit_by_bit`.
+// log from a real network. See `real_time_and_replay_agree_bit_by_bit`.
 #[test]
 fn a_log_of_any_law_comes_out_the_same() {
     for law in LAWS {

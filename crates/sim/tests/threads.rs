@@ -52,7 +52,7 @@ fn assert_same_on(threads: impl IntoIterator<Item = usize>, scenario: &Value) {
     }
 }
 
-// **Invariant** (The engine): the engine of one law and the engine of `Any` give the same results, bit by bit. With
+// **Invariant** (The engine): the engine of one law and the engine of `Any` give the same results, bit by bit. See
 // `random_networks_of_one_law_are_the_same_on_its_engine`, `applications_are_the_same_on_several_threads`.
 #[test]
 fn every_law_runs_on_its_engine_and_any_number_of_threads() {
@@ -175,7 +175,7 @@ fn users_who_read_pages_stay_on_one_thread() {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
-    // **Invariant** (The engine): results are bit-identical for any number of threads. With
+    // **Invariant** (The engine): results are bit-identical for any number of threads. See
     // `every_law_runs_on_its_engine_and_any_number_of_threads`, `every_queue_runs_on_several_threads`,
     // `short_flows_losses_and_delayed_acks_are_the_same_on_several_threads`.
     #[test]

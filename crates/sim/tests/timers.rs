@@ -98,7 +98,7 @@ fn unmarked(law: &str, more: &str) -> String {
     )
 }
 // **Invariant** (The transport): timeouts double up to 120 s. An increase of the RTT by less than `min_timeout` causes
-// no timeout. With `any_min_timeout_is_honoured`, `a_longer_path_is_no_timeout`.
+// no timeout. See `any_min_timeout_is_honoured`, `a_longer_path_is_no_timeout`.
 /// RFC 6298, section 5, with the limit of Linux. The RTO starts at the latest ACK. Each timeout doubles the RTO, up to
 /// 120 s.
 #[test]

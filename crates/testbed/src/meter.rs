@@ -22,7 +22,7 @@ pub struct EntrySample {
     pub window: f64,
     /// Sum of the rates that senders propose to routers, bit/s.
     pub proposal: f64,
-    /// Bottleneck link of the flow. `None` if it is unknown, or if the flow entry has several flows.
+    /// Bottleneck link of the flow. `None` if it is unknown, or if this entry of the scenario has several flows.
     pub bottleneck: Option<u32>,
     /// Bytes sent.
     pub sent: u64,

@@ -184,7 +184,7 @@ fn wait_to_be_killed() {
 
 // **Invariant** (The data plane): namespaces, devices and kernel programs are removed when their process ends, even
 // after `kill -9`. The only exception is `clsact`, used before Linux 6.6. After `kill -9`, its filter remains until
-// `router detach` or the next start, which prints a message. With `killed_it_leaves_parts_and_no_namespace`,
+// `router detach` or the next start, which prints a message. See `killed_it_leaves_parts_and_no_namespace`,
 // `a_killed_router_leaves_no_state`.
 #[test]
 fn no_namespace_is_left_after_kill_9() {

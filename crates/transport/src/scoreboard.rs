@@ -338,7 +338,8 @@ impl<T: Copy> Scoreboard<T> {
     /// two cases:
     ///
     /// - Its own ACK has arrived.
-    /// - It arrived or was declared lost, is too old for any history, and its own ACK is overdue.
+    /// - It is known to be received or lost, its own ACK is overdue, and it is too old for the list of received packets
+    ///   in any later ACK.
     #[inline(always)] // runs once per ACK
     fn tidy(&mut self, now: Time, rtt: Duration) {
         while let Some(front) = self.sent.front() {

@@ -322,7 +322,7 @@ fn a_receiver_that_invents_feedback_gets_no_more_than_the_largest_rate() {
 }
 
 // **Invariant** (The transport): under any law, a sender that needs ACKs and receives none slows down to one packet per
-// second. A sender that needs no ACKs does not slow down. An idle time slows down no sender. With
+// second. A sender that needs no ACKs does not slow down. An idle time slows down no sender. See
 // `a_sender_that_needs_no_acks_never_slows_down`, `an_idle_time_slows_no_law_down`.
 #[test]
 fn without_acks_a_sender_slows_down_to_a_packet_per_second() {
@@ -463,7 +463,7 @@ fn exchange_through(sender: &mut Sender, at: u64, router: impl FnOnce(&mut AnyHe
 }
 
 // **Invariant** (The data plane): feedback is validated. A duplicate, late, forged or malformed ACK has no effect. No
-// feedback makes a sender exceed `--max-rate`. With `copies_and_late_acks_change_no_share`,
+// feedback makes a sender exceed `--max-rate`. See `copies_and_late_acks_change_no_share`,
 // `garbage_and_forged_acks_change_nothing`, `a_receiver_that_invents_feedback_gets_no_more_than_the_largest_rate`.
 #[test]
 fn only_true_acks_count() {

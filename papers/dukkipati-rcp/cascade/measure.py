@@ -48,7 +48,7 @@ def over_slow_start(rows):
 
 
 def sharing_over_bound(rows):
-    """Ratio of the paper's mean processor-sharing time to the mean of its lower bound, for the same flows."""
+    """Mean completion time under processor sharing, divided by the mean lower bound, for the same flows."""
     size, rtt = rows["bytes"].to_numpy(), rows["rtt_s"].to_numpy()
     return float(fct_processor_sharing(rtt, size, C, LOAD).mean() / fct_bound(rtt, size, C).mean())
 

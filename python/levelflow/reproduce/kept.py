@@ -71,7 +71,7 @@ class Figures:
         return self.folder / f"{claim.paper}--{claim.folder.name}.json"
 
     def _key(self, claim: Claim) -> str:
-        """Returns the hash of all inputs of a result: build, tier, files of the figure, and models of its paper."""
+        """Returns the hash of all inputs: build, `--full` or not, files of the figure, and models of the paper."""
         digest = hashlib.sha256(f"{self.build} {self.full}".encode())
         for path in sorted([*claim.folder.iterdir(), *claim.folder.parent.glob("*_models/*.py")]):
             if path.is_file():

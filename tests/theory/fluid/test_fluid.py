@@ -49,7 +49,7 @@ def networks(draw):
 
 
 # **Invariant** (Theory): fluid models conserve data: sent = delivered + queued + in flight + lost. The parameters of a
-# law have the defaults of the packet simulator. With `test_defaults_are_those_of_the_packet_simulator`.
+# law have the defaults of the packet simulator. See `test_defaults_are_those_of_the_packet_simulator`.
 @examples(25, suppress_health_check=[HealthCheck.too_slow])
 @given(networks(), st.booleans())
 def test_sent_data_is_delivered_queued_in_flight_or_lost(network, each_loss):

@@ -209,7 +209,7 @@ def test_htcp_grows_with_the_mean_time_since_a_loss():
 
 
 def test_equilibrium_of_cubic_is_on_its_curve_at_the_mean_time_since_a_loss():
-    """Vardoyan, Hollot, Towsley 2018: the window is `W_max`, and the time since a loss is 1/(loss-event rate)."""
+    """Vardoyan, Hollot, Towsley 2018: in equilibrium, the window is `W_max`. The time since a loss is its mean."""
     window, answers = lossy("cubic", 100, loss=1e-3)
     since, k = RTT / answers, np.cbrt(0.3 * window / 0.4)
     above = 0.4 * (since + RTT - k) ** 3

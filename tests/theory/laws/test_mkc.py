@@ -179,7 +179,7 @@ def test_one_kelly_flow_goes_as_its_roots_say(delay):
         assert (kelly.radius(kappa, delay) < 1) == (gain < 1)
         away = np.abs(kelly.alone(100.0, delay, (kappa, 5.0), 4000, start=104.0) - 105)
         assert (away[-20:].max() < away[:20].max()) == (gain < 1)
-    # Eq 1 and 2 give the same rates for this flow, since its rates stay above 0.
+    # Eq 1 and 2 (`levelflow.theory.laws.kelly`) give the same rates here, because the rates stay above 0.
     network = paths([[0]], 1, delay, delay - 1)
     went = kelly.iterate(network, [104.0], 50, lambda y: emkc.price(y, 100.0), (0.3, 5.0))
     assert went.rates[:, 0] == pytest.approx(kelly.alone(100.0, delay, (0.3, 5.0), 50, start=104.0), rel=1e-9)

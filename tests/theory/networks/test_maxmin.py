@@ -59,7 +59,7 @@ def by_linear_programs(routes, capacities, weights):
 
 
 # **Invariant** (Results): max-min rates, also weighted ones, equal those of successive linear programs. Utility-optimal
-# rates and prices meet the optimality conditions. With
+# rates and prices meet the optimality conditions. See
 # `test_rates_and_prices_meet_the_conditions_of_karush_kuhn_and_tucker`.
 @examples(60)
 @given(networks())

@@ -96,7 +96,7 @@ def test_margins_bring_a_root_to_the_axis_and_nothing_before_does(loop):
         assert all(delayed(loop, delay).stable for delay in (0.5, 4.0))
 
 
-# **Invariant** (Theory): delays are exact, not approximated. With `test_roots_of_an_integrator_are_those_of_lambert`,
+# **Invariant** (Theory): delays are exact, not approximated. See `test_roots_of_an_integrator_are_those_of_lambert`,
 # `test_delays_per_pair_rule_the_run`.
 @examples(50, suppress_health_check=[HealthCheck.filter_too_much])
 @given(loops(), st.floats(0.2, 1.0))

@@ -99,7 +99,7 @@ def test_rho_of_the_moduli_is_the_least_weighted_sum_of_a_row(matrix):
     assert spectral_radius(np.abs(matrix)) == pytest.approx(bound.upper, abs=3e-3 * scale)
 
 
-# **Invariant** (Theory): each result includes its certificate. With `test_a_decision_is_proven`,
+# **Invariant** (Theory): each result includes its certificate. See `test_a_decision_is_proven`,
 # `test_a_root_is_a_solution_and_the_largest_one_rules_the_run`,
 # `test_the_nyquist_curve_counts_the_roots_that_are_found`,
 # `test_weighted_max_min_rates_fit_and_every_flow_has_a_bottleneck`, `test_optimal_rates_and_prices_prove_each_other`,

@@ -28,7 +28,7 @@ macro_rules! suite {
             crate::aqm::conformance::corners::<$queue>();
         }
         // **Invariant** (Laws): every registered queue discipline passes the conformance suite for disciplines. The
-        // suite verifies the table, replay, a finite signal, and no mark for packets that arrive at an idle port. With
+        // suite verifies the table, replay, a finite signal, and no mark for packets that arrive at an idle port. See
         // `any_parameters_in_range_keep_the_signal_a_number`, `an_idle_queue_passes_packets`.
         #[test]
         fn a_replayed_queue_ends_in_the_same_state() {

@@ -32,7 +32,7 @@ macro_rules! suite {
             crate::buffers::conformance::held::<$algorithm>();
         }
         // **Invariant** (Laws): every registered buffer-sizing algorithm passes the conformance suite for these
-        // algorithms. The suite verifies the table, replay, and a limit between one packet and the largest buffer. With
+        // algorithms. The suite verifies the table, replay, and a limit between one packet and the largest buffer. See
         // `any_load_leaves_room_for_a_packet_and_an_end_to_the_buffer`.
         #[test]
         fn a_replayed_algorithm_ends_in_the_same_state() {

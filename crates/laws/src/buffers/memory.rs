@@ -177,7 +177,7 @@ mod tests {
 
     proptest! {
         // **Invariant** (Laws): buffers that share a memory never exceed it. Without contention, each buffer behaves as
-        // if it had its own memory. With `a_shared_memory_is_never_exceeded`,
+        // if it had its own memory. See `a_shared_memory_is_never_exceeded`,
         // `ports_that_do_not_conflict_do_what_they_do_alone`.
         #[test]
         fn memory_is_never_exceeded_and_no_port_could_get_more(

@@ -104,7 +104,8 @@ impl Params {
 }
 
 choices! {
-    /// Changes after which a sender ignores the interval that contains packets from before and after the change.
+    /// Changes after which a sender ignores one interval: the interval in which some packets were sent before the
+    /// change, and some after it.
     pub enum Settle {
         /// After each change of rate, proposal or bottleneck.
         PerAdjustment = "per-adjustment",

@@ -176,11 +176,11 @@ impl Flows {
     }
 
     /// Returns the index of the queue for a flow. If each set has one queue (`ways` is 1), the hash selects the queue.
-    /// Otherwise, the search has three steps:
+    /// Otherwise, the hash selects a set, and the first of these queues that exists is returned:
     ///
     /// 1. The active queue of this flow in its set.
     /// 2. An idle queue of the set.
-    /// 3. A queue of the set selected by the hash.
+    /// 3. The queue of the set that the hash selects.
     fn find(&self, class: &FlowKey) -> u32 {
         let sets = self.queues.len() as u32 / self.ways;
         let hash = mix(self.salt, class.flow);

@@ -109,7 +109,7 @@ fn anywhere(number: u32) -> SocketAddr {
 }
 
 // **Invariant** (The data plane): shims are unauthenticated. No shim makes a QUIC endpoint keep state forever,
-// displaces an active flow, or gives a connection the state of another connection. With `spoofed_data_silence_no_flow`,
+// displaces an active flow, or gives a connection the state of another connection. See `spoofed_data_silence_no_flow`,
 // `a_new_connection_gets_its_own_peer`.
 #[tokio::test]
 async fn nothing_that_arrives_makes_a_hub_grow() {

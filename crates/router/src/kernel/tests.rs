@@ -206,7 +206,7 @@ fn agree(law: &str, changes: &BTreeMap<String, serde_json::Value>, intervals: us
 
 // **Invariant** (The router in the kernel): the kernel program is equivalent to the law. For generated packets (valid,
 // truncated, malformed or foreign), it writes the same values, changes no other byte and drops no packet. After each
-// interval, the state equals that of one call per packet, bit by bit. With
+// interval, its state is bit-identical to that of the law after one call per packet. See
 // `floats_in_integers_are_those_of_the_processor`.
 /// Verifies agreement for each value of every enumerated parameter, and for both values of every Boolean parameter.
 #[test]

@@ -107,7 +107,7 @@ impl Transfer {
 }
 
 // **Invariant** (The transport): a packet is declared lost when a packet sent at least three later has arrived. A lost
-// ACK causes no loss. A transfer completes over any lossy channel. With `a_lost_ack_is_not_a_loss`,
+// ACK causes no loss. A transfer completes over any lossy channel. See `a_lost_ack_is_not_a_loss`,
 // `a_lossy_channel_delivers_everything`.
 #[test]
 fn three_later_acks_make_a_loss() {

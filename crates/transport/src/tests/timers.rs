@@ -130,7 +130,7 @@ proptest! {
     }
 
     // **Invariant** (The transport): after an idle time of more than an RTO, a TCP law restarts with its initial
-    // window. A shorter idle time does not change the window. With `a_short_pause_keeps_the_window`.
+    // window. A shorter idle time does not change the window. See `a_short_pause_keeps_the_window`.
     /// RFC 5681, section 4.1: after an idle time of more than an RTO, the sender sends at most the initial window at
     /// once.
     #[test]

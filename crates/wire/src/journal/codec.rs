@@ -10,9 +10,9 @@ use levelflow_laws::{
     PortView, Restart, SIGNALLINGS, SignallingInfo,
 };
 
-/// Largest accepted time or duration, 53 days. Laws can add several such values without overflow.
+/// Largest accepted time or duration, 53 days. The code of laws can add several such values without overflow.
 const LONGEST_PS: u64 = 1 << 62;
-/// Largest accepted size or backlog. Laws can add many such values without overflow.
+/// Largest accepted size or backlog. The code of laws can add many such values without overflow.
 const MOST_BYTES: u64 = 1 << 48;
 /// Value of the length byte if there is no header.
 const NO_HEADER: u8 = 0xff;

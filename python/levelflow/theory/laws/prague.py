@@ -1,4 +1,4 @@
-"""TCP Prague: its rate at a given marking rate is known; its equilibrium in a network is not."""
+"""TCP Prague: its rate at a given marking rate. No formula of its equilibrium in a network is known."""
 
 from __future__ import annotations
 

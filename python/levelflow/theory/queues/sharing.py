@@ -30,7 +30,7 @@ def fct_processor_sharing(rtpd: Numbers, size: Numbers, capacity: Numbers, load:
 
 @explained
 def fct_bound(rtpd: Numbers, size: Numbers, capacity: Numbers) -> Numbers:
-    """Returns the shortest completion time with a handshake and equal delays in both directions, 1.5 RTPD + L/C, s."""
+    """Returns the shortest completion time with a handshake, s: 1.5 propagation round trips plus size/capacity."""
     return fct_processor_sharing(rtpd, size, capacity, 0.0)
 
 

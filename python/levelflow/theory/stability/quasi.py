@@ -267,7 +267,7 @@ def turn(what: str, function: QuasiPolynomial, piece: Piece) -> float:
 
 
 def turns(what: str, function: QuasiPolynomial, piece: Piece, cuts: Floats) -> Floats:
-    """Returns the growth of the argument from the first cut to each cut, rad; see `turn`."""
+    """Returns the growth of the complex argument from the start of the piece to each of its points `cuts`, rad."""
     slope = function.derivative()
     low, high, owner = cuts[:-1], cuts[1:], np.arange(cuts.size - 1)
     grown = np.zeros(cuts.size - 1)
