@@ -225,7 +225,7 @@ impl Desk {
                     .on_interval(&self.routers, time.max(Duration::from_ps(1)), &port);
             }
             6 => {
-                let sums = [0; 19].map(|_: u64| *choices.of(&[0, 1, 1000, 1 << 40, u64::MAX - 1, u64::MAX]));
+                let sums = [0; 22].map(|_: u64| *choices.of(&[0, 1, 1000, 1 << 40, u64::MAX - 1, u64::MAX]));
                 self.router.absorb(&self.routers, &sums);
             }
             _ => {

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from click.testing import CliRunner
 
-from levelflow import Scenario, ScenarioError, cli, ending, library
+from levelflow import Scenario, ScenarioError, cli, library
 from levelflow.convergence import benchmark, driver, families, pictures, search, shrink, table, trial
 from levelflow.convergence.network import Flow, Link, Network
 from levelflow.theory.networks.assignment import assign
@@ -281,7 +281,6 @@ def test_ctrl_c_keeps_the_smallest_networks(tmp_path, monkeypatch):
         return run
 
     monkeypatch.setattr(driver, "trial", trial_of)
-    monkeypatch.setattr(ending, "_received", [])  # signals of earlier tests in this process
     done = convergence("search", "rcp", "--workers", 1, "--out", tmp_path)
     assert done.exit_code == 130
     assert done.stderr == "levelflow: interrupted\n"

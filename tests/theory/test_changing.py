@@ -68,7 +68,7 @@ def test_a_trace_beside_the_scenario_is_the_list_of_its_changes(tmp_path):
     traced = Scenario.load(tmp_path / "s.toml")
     assert traced.resolve() == line(STEP).resolve()
     (tmp_path / "line.csv").write_text("t_s,speed\n")
-    with pytest.raises(ScenarioError, match=r"s\.toml: .*link 1 \(A->B\), changes: line\.csv: its first line"):
+    with pytest.raises(ScenarioError, match=r"s\.toml: .*link 1 \(A->B\), changes: line\.csv: columns"):
         traced.resolve()
     (tmp_path / "line.csv").unlink()
     with pytest.raises(ScenarioError, match=r"line\.csv: no such file"):

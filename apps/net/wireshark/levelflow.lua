@@ -134,21 +134,23 @@ local signallings = {
     [8] = {
         name = "level",
         fields = {
-            { name = "flags", doc = "flags and interval code", bytes = 1, writer = "router", bits = {
+            { name = "flags", doc = "flags", bytes = 1, writer = "sender", bits = {
                 { name = "ack", mask = 128, doc = "an ACK (written by the receiver)" },
-                { name = "refused", mask = 64, doc = "the proposals of an interval exceeded the capacity of a link" },
-                { name = "interval", mask = 63, doc = "code n of the longest control interval of the routers passed; the interval, rounded up, is 100 ms times 2^((n - 34)/2)" },
+                { name = "request", mask = 64, doc = "routers grant the increase spare, or a part of it; in an ACK, spare is the granted increase" },
+                { name = "awaits", mask = 32, doc = "the sender awaits the decision on its last request" },
+                { name = "request_id", mask = 31, doc = "number of the request, modulo 32" },
             } },
             { name = "hop", doc = "routers passed so far", bytes = 1, writer = "router" },
             { name = "limit", doc = "hop of lowest", bytes = 1, writer = "sender" },
             { name = "new_limit", doc = "hop of new_lowest", bytes = 1, writer = "router" },
-            { name = "lowest", doc = "lowest level on the path, from the last ACK, bit/s; 3.4e38 before the first ACK", bytes = 4, writer = "sender", low = 0.0, high = 3.4028234663852886e+38 },
-            { name = "second", doc = "lowest level of the hops other than limit, from the last ACK, bit/s; 3.4e38 without other hops", bytes = 4, writer = "sender", low = 0.0, high = 3.4028234663852886e+38 },
+            { name = "lowest", doc = "lowest level on the path, from the last ACK, bit/s; the current rate before the first ACK", bytes = 4, writer = "sender", low = 0.0, high = 3.4028234663852886e+38 },
+            { name = "second", doc = "lowest level of the hops other than limit, from the last ACK, bit/s; 3.4e38 without other hops; the current rate before the first ACK", bytes = 4, writer = "sender", low = 0.0, high = 3.4028234663852886e+38 },
             { name = "new_lowest", doc = "lowest level of the hops passed, bit/s; 3.4e38 before the first router", bytes = 4, writer = "router", low = 0.0, high = 3.4028234663852886e+38 },
             { name = "new_second", doc = "lowest level of the hops passed other than new_limit, bit/s; 3.4e38 without other hops", bytes = 4, writer = "router", low = 0.0, high = 3.4028234663852886e+38 },
             { name = "proposal", doc = "requested rate, bit/s; the current rate without a request", bytes = 4, writer = "sender", low = 0.0, high = 3.4028234663852886e+38 },
             { name = "gap", doc = "packet size divided by the rate, s", bytes = 4, writer = "sender", low = 0.0, high = 3.4028234663852886e+38 },
-            { name = "queued", doc = "queueing delay at the Level routers passed, in units of 8 ns; saturates at all ones", bytes = 3, writer = "router" },
+            { name = "spare", doc = "capacity that all routers passed can grant, bit/s; with request, the increase requested and then granted", bytes = 4, writer = "router", low = 0.0, high = 3.4028234663852886e+38 },
+            { name = "queued", doc = "queueing delay at the Level routers passed, in units of 64 ns; saturates at all ones", bytes = 3, writer = "router" },
         },
     },
     [9] = {

@@ -19,7 +19,7 @@ pub type Words = [u64; 8];
 
 /// Counters of the data path. Counters that the law does not use are 0. The last counter is the number of control
 /// intervals started since the last packet.
-pub type Counts = [u64; 19];
+pub type Counts = [u64; 22];
 
 /// Router algorithm that a data path outside Rust may execute for each packet. Signallings whose
 /// [`RouterInfo::kernel`](crate::RouterInfo::kernel) is `None` keep the default methods.

@@ -36,7 +36,7 @@ struct state {
 	u64 now; /* time of the latest packet, ps; updated under the lock, so it never decreases */
 	u64 sums[3]; /* sums since the last change of `bank` */
 	u64 done[3]; /* sums between the last two changes of `bank` */
-	u64 kept[16];
+	u64 kept[19];
 	u64 blurred;
 };
 

@@ -246,6 +246,14 @@ INLINE u32 f32_of_f64(u64 a)
 	return f32_round(a >> 63 << 31, exponent, shift_sticky((a & F64_FRACTION) | F64_ONE, 26));
 }
 
+/* Rounds an integer to the nearest float. */
+INLINE u32 f32_of_u64(u64 a)
+{
+	u32 zeros = leading_zeros(a);
+
+	return a ? f32_round(0, 190 - (s64)zeros, shift_sticky(a << (zeros & 63), 37)) : 0;
+}
+
 /* Multiplies the magnitudes, and rounds the product to the nearest finite number. */
 INLINE u32 f32_mul(u32 a, u32 b)
 {

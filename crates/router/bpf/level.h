@@ -2,14 +2,15 @@
 #pragma once
 
 /*
- * Indices into `kept`. START to EXTREMES are the sums of the current interval. Adding LAST gives the same sums of the
- * previous interval. FREE_AT is the time at which the transmitter will be free. THRESHOLDS holds the threshold of the
- * current interval in its low half, and that of the previous interval in its high half.
+ * Indices into `kept`. START to OLDEST are the sums of the current interval. Adding LAST gives the same sums of the
+ * previous interval. FREE_AT is the time at which the transmitter will be free. GRANTED is the sum of all granted
+ * increases. THRESHOLDS holds the threshold of the current interval in its low half, and that of the previous interval
+ * in its high half.
  */
-enum { START, OTHER, PROPOSED, GAPS, GAPS_BELOW, BELOW, EXTREMES, LAST, FREE_AT = 2 * LAST, THRESHOLDS };
+enum { START, OTHER, PROPOSED, GAPS, GAPS_BELOW, BELOW, EXTREMES, OLDEST, LAST, FREE_AT = 2 * LAST, GRANTED, THRESHOLDS };
 
 /* Unit and largest value of the header field `queued`. */
-#define PS_PER_UNIT 8000
+#define PS_PER_UNIT 64000
 #define LONGEST_QUEUED 0xffffff
 
 INLINE void level_turn(const struct job *job)
@@ -33,28 +34,25 @@ INLINE void add_saturating(u64 *sum, u64 amount)
 		*sum = ~0ULL;
 }
 
-/* Adds one or more packets to the queue. Returns the queueing delay of the first packet, ps. */
+/* Adds one or more packets to the queue. Returns the queueing delay and the transmission time of the last packet, ps. */
 INLINE u64 level_arrive(const struct job *job, u64 bytes)
 {
 	struct state *s = job->state;
-	u64 wait = 0;
 
 	if (!s->kept[START])
 		s->kept[START] = ~s->now;
-	if (s->kept[FREE_AT] > s->now)
-		wait = s->kept[FREE_AT] - s->now;
-	else
+	if (s->kept[FREE_AT] < s->now)
 		s->kept[FREE_AT] = s->now;
-	add_saturating(&s->kept[FREE_AT], (bytes * job->input->words[5]) >> 10);
-	if (s->kept[FREE_AT] - s->now > job->input->words[6])
-		s->kept[FREE_AT] = s->now + job->input->words[6];
-	return wait;
+	add_saturating(&s->kept[FREE_AT], (bytes * job->input->words[4]) >> 10);
+	if (s->kept[FREE_AT] - s->now > job->input->words[5])
+		s->kept[FREE_AT] = s->now + job->input->words[5];
+	return s->kept[FREE_AT] - s->now;
 }
 
 INLINE void level_foreign(const struct job *job, u64 bytes)
 {
 	level_arrive(job, bytes);
-	add_saturating(&job->state->kept[OTHER], bytes << 11);
+	add_saturating(&job->state->kept[OTHER], bytes << 7);
 }
 
 /* Adds a packet to the sums. Weights its values by `gap`. */
@@ -64,17 +62,29 @@ INLINE void level_count(struct state *s, u64 *sums, u32 threshold, u32 gap, u32 
 	u32 largest = sums[EXTREMES], least = (sums[EXTREMES] >> 32) ^ F32_LARGEST;
 
 	add_saturating(&sums[GAPS], time);
-	add_saturating(&sums[PROPOSED], blur(s, f32_fixed(blur(s, f32_mul(proposal, gap)), 8)));
+	add_saturating(&sums[PROPOSED], blur(s, f32_fixed(blur(s, f32_mul(proposal, gap)), 4)));
 	if (!f32_above(threshold, elsewhere)) {
 		if (f32_above(least, elsewhere))
 			least = elsewhere;
 	} else {
 		add_saturating(&sums[GAPS_BELOW], time);
-		add_saturating(&sums[BELOW], blur(s, f32_fixed(blur(s, f32_mul(elsewhere, gap)), 8)));
+		add_saturating(&sums[BELOW], blur(s, f32_fixed(blur(s, f32_mul(elsewhere, gap)), 4)));
 		if (f32_above(elsewhere, largest))
 			largest = elsewhere;
 	}
 	sums[EXTREMES] = (u64)(least ^ F32_LARGEST) << 32 | largest;
+}
+
+/* Notes the longest queueing delay, and the longest gap of flows that are not below the threshold. */
+INLINE void level_note(struct state *s, u32 gap, u32 queued, u32 elsewhere)
+{
+	u32 longest_gap = s->kept[OLDEST] >> 32, longest = s->kept[OLDEST];
+
+	if (!f32_above(s->kept[THRESHOLDS], elsewhere) && f32_above(gap, longest_gap))
+		longest_gap = gap;
+	if (queued > longest)
+		longest = queued;
+	s->kept[OLDEST] = (u64)longest_gap << 32 | longest;
 }
 
 INLINE void level_report(const u64 *input, struct level_header *h)
@@ -88,10 +98,19 @@ INLINE void level_report(const u64 *input, struct level_header *h)
 	} else if (f32_above(BE32(h->new_second), level)) {
 		h->new_second = BE32(level);
 	}
-	if ((u8)input[4] > (h->flags & 0x3f))
-		h->flags = (h->flags & 0xc0) | (u8)input[4];
-	if (input[1])
-		h->flags |= 0x40;
+}
+
+/* Limits the increase that the header requests or announces, and grants a requested increase. */
+INLINE void level_grant(const struct job *job, struct level_header *h)
+{
+	struct state *s = job->state;
+	s64 left = job->input->words[1] - s->kept[GRANTED];
+	u32 spare = blur(s, f32_of_u64(left > 0 ? left : 0)), requested = BE32(h->spare);
+
+	if (f32_above(requested, spare))
+		h->spare = BE32(spare);
+	if (h->flags & 0x40)
+		s->kept[GRANTED] += blur(s, f32_fixed(h->limit ? BE32(h->spare) : requested, 0));
 }
 
 INLINE void level_own(const struct job *job, u32 size, struct level_header *h)
@@ -116,6 +135,8 @@ INLINE void level_own(const struct job *job, u32 size, struct level_header *h)
 		level_count(s, &s->kept[LAST], s->kept[THRESHOLDS] >> 32, before, proposal, elsewhere);
 		gap = into;
 	}
+	level_note(s, BE32(h->gap), queued, elsewhere);
 	level_count(s, s->kept, s->kept[THRESHOLDS], gap, proposal, elsewhere);
 	level_report(job->input->words, h);
+	level_grant(job, h);
 }

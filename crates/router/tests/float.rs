@@ -19,9 +19,9 @@ int main(void)
 	u64 a, b;
 
 	while (scanf("%llx %llx", &a, &b) == 2)
-		printf("%llx %llx %llx %x %llx %llx %llx %x %d %llx %llx\n", f64_add(a, b), f64_sub(a, b), f64_mul(a, b),
+		printf("%llx %llx %llx %x %llx %llx %llx %x %d %x %llx %llx %llx\n", f64_add(a, b), f64_sub(a, b), f64_mul(a, b),
 		       f32_of_f64(a), f32_is_nan(a) ? 0 : f64_of_f32(a), f64_of_u32(a), f64_seconds(a), f32_mul(a, b),
-		       f32_above(a, b), f32_fixed(a, 8), f32_fixed(a, 44));
+		       f32_above(a, b), f32_of_u64(a), f32_fixed(a, 0), f32_fixed(a, 8), f32_fixed(a, 44));
 	return 0;
 }
 "#;
@@ -117,7 +117,9 @@ fn compare(a: f64, b: f64, line: &str) {
         let expected = (magnitudes[0] * magnitudes[1]).min(f32::MAX);
         assert_eq!(product, u64::from(expected.to_bits()), "{magnitudes:?}");
     }
+    assert_eq!(word(), u64::from((ps as f32).to_bits()), "{ps}");
     if !single.is_nan() {
-        assert_eq!([word(), word()], [fixed(low, 8), fixed(low, 44)], "{low:x}");
+        let expected = [0, 8, 44].map(|shift| fixed(low, shift));
+        assert_eq!([word(), word(), word()], expected, "{low:x}");
     }
 }

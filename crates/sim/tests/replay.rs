@@ -145,9 +145,9 @@ fn counters_of_a_data_path_are_replayed() {
         let log = Log::start(page.clone(), instance, &Start::new(Role::Router(own, port), &values));
         let mut router = LoggedRouter::with_log(AnyRouter::new(&params, &port), Some(log));
         for i in 1..20 {
-            let mut counted = [i; 19];
+            let mut counted = [i; 22];
             counted[..7].copy_from_slice(&[i * 1000, i, 77 * i, 3, 2, 1, 0]);
-            counted[18] = i % 3;
+            counted[21] = i % 3;
             router.absorb(&params, &counted);
             router.on_interval(&params, Duration::from_us(10_000 + i), &PortView::IDLE);
         }

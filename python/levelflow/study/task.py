@@ -59,7 +59,7 @@ METRICS = {
     "transfers": "transfers finished",
     "aborted": "transfers aborted",
     "unfinished": "transfers unfinished at the end",
-    "missing_share": "bytes of the transfers that did not finish, divided by the bytes of all transfers",
+    "missing_share": "share of the bytes of transfers that did not finish",
     "fct_mean_s": "completion time, mean",
     "fct_p50_s": "completion time, median",
     "fct_p95_s": "completion time, 95th percentile",

@@ -10,12 +10,14 @@ mod header;
 mod interleavings;
 mod offload;
 mod params;
+#[cfg(test)]
+mod requests;
 mod router;
 mod sender;
 #[cfg(test)]
 mod tests;
 
-pub use header::Header;
+pub use header::{Header, Receiver};
 pub use params::{Params, RouterParams};
 pub use router::{Census, Router, fill, smoothed};
 pub use sender::Sender;
@@ -33,11 +35,11 @@ impl Signalling for Signals {
     type Params = RouterParams;
     type Header = Header;
     type Router = Router;
-    type Receiver = ();
+    type Receiver = Receiver;
 
     #[inline]
-    fn reflect(_receiver: &mut (), _arrived: &Arrived, header: &Header) -> Header {
-        header.reflected()
+    fn reflect(receiver: &mut Receiver, _arrived: &Arrived, header: &Header) -> Header {
+        header.reflected(receiver)
     }
 }
 
@@ -47,7 +49,7 @@ impl WireSignalling for Signals {
         number: 8,
         signal: Signal::Rate,
         header: <Header as crate::Header>::LAYOUT,
-        cost: "9 additions, 4 multiplications, 1 division, 10 comparisons",
+        cost: "10 additions, 4 multiplications, 1 division, 13 comparisons",
         routers: RouterInfo {
             kernel: Some(Counting::Locked),
             interval: Some("interval"),

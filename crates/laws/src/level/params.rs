@@ -20,10 +20,10 @@ parameters! {
         /// Control interval of routers; senders use it to choose packet sizes.
         interval: Duration = INTERVAL;
         initial_rate: f64 = Unit::Rate, 40e3, RATE_RANGE,
-            "rate of a flow before its first approved proposal",
+            "rate of a flow before its first granted request",
             "value of JetMax";
         min_rate: f64 = Unit::Rate, 1e3, RATE_RANGE,
-            "smallest rate, used when other traffic fills the link; at least two packets of the smallest size per interval",
+            "smallest rate, used when other traffic fills the link",
             "value of JetMax";
         min_packet: Bytes = Unit::Size, 52.0, (1.0, 65_535.0),
             "smallest packet size of slow senders, headers included; a smaller value becomes the size of the headers plus 1 B",

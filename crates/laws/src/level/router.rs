@@ -2,13 +2,13 @@
 
 use levelflow_units::{Duration, Rate, Time};
 
-use super::header::shortest_above;
+use super::header::PS_PER_UNIT;
 use super::{Header, RouterParams};
 use crate::bytes::fixed;
 use crate::law::{Arriving, PortInfo, PortView, RouterLaw};
 
 /// Fractional bits of the fixed-point sums of bits.
-const BIT_BITS: u32 = 8;
+const BIT_BITS: u32 = 4;
 /// Fractional bits of the fixed-point sums of inter-packet times (`gap`), in seconds.
 const GAP_BITS: u32 = 44;
 const PS_PER_SEC: f64 = 1e12;
@@ -85,6 +85,12 @@ pub fn smoothed(last: f64, bounds: [f64; 2]) -> f64 {
     }
 }
 
+/// Longest control interval, as a multiple of the parameter.
+const LONGEST: u64 = 16;
+/// Time constant of decreases of the control interval and of the estimate of other traffic, as a multiple of the
+/// parameter `interval`.
+const DECAY_INTERVALS: f64 = 32.0;
+
 /// Router of Level.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Router {
@@ -96,11 +102,18 @@ pub struct Router {
     /// Sums of the previous interval. Packets of the current interval still add to these sums.
     pub(super) last: Sums,
     pub(super) level: f32,
-    pub(super) refuses: bool,
-    /// Code of the router's control interval in headers.
-    pub(super) interval: u8,
+    /// Sum of all increases granted so far, modulo 2^64, bit/s.
+    pub(super) granted: u64,
+    /// Value of `granted` that this interval must not exceed, modulo 2^64.
+    pub(super) grants: u64,
+    /// Value of `granted` at the end of the last interval, and the increases granted in the last interval.
+    closed: [u64; 2],
     /// Upper bound of the solution from the last step, in bit/s.
     bound: f64,
+    /// Upper estimate of other traffic, bit/s. It follows increases at once and decreases slowly.
+    other: f64,
+    /// Length of control intervals. An interval must contain the gap and the queueing delays of each packet.
+    pub(super) interval: Duration,
     /// Transmission time of a byte, in 2^-10 ps.
     pub(super) byte_time: u64,
     /// Time at which the modelled transmitter becomes idle.
@@ -114,20 +127,24 @@ pub(super) struct Sums {
     pub(super) start: Option<Time>,
     /// Threshold, bit/s. Flows with a smaller limit at other links are *below the threshold*.
     pub(super) threshold: f32,
-    /// Other traffic, in units of 2^-8 bits.
+    /// Other traffic, in units of 2^-4 bits.
     pub(super) other: u64,
-    /// Proposed traffic, in units of 2^-8 bits.
+    /// Proposed traffic, in units of 2^-4 bits.
     pub(super) proposed: u64,
     /// Sum of `gap` over all packets, in units of 2^-44 s.
     pub(super) gaps: u64,
     /// Sum of `gap` over packets of flows below the threshold, in units of 2^-44 s.
     pub(super) gaps_below: u64,
-    /// Sum of `limit * gap` over packets of flows below the threshold, in units of 2^-8 bits.
+    /// Sum of `limit * gap` over packets of flows below the threshold, in units of 2^-4 bits.
     pub(super) below: u64,
     /// Largest limit of the flows below the threshold, in bit/s.
     pub(super) largest: f32,
     /// Smallest limit of the flows at or above the threshold, in bit/s.
     pub(super) least_above: f32,
+    /// Longest `gap` of a packet of flows at or above the threshold, in seconds.
+    pub(super) longest_gap: f32,
+    /// Longest queueing delay in a header, in its unit.
+    pub(super) longest_queued: u32,
 }
 
 impl Sums {
@@ -142,7 +159,18 @@ impl Sums {
             below: 0,
             largest: 0.0,
             least_above: f32::MAX,
+            longest_gap: 0.0,
+            longest_queued: 0,
         }
+    }
+
+    /// Notes the gap and the queueing delays of a packet.
+    #[inline]
+    fn note(&mut self, header: &Header, elsewhere: f32) {
+        if elsewhere >= self.threshold && header.gap > self.longest_gap {
+            self.longest_gap = header.gap;
+        }
+        self.longest_queued = self.longest_queued.max(header.queued());
     }
 
     /// Counts the flow of a packet for `gap` seconds, the time between this packet and the previous packet of the flow.
@@ -170,6 +198,12 @@ fn byte_time(capacity: f64) -> u64 {
     ((8.0 / capacity * PS_PER_SEC * f64::from(1 << PS_BITS)) as u64).min(MAX_TIME_PER_BYTE)
 }
 
+/// Returns the largest sum of proposals and grants, bit/s. The rest of the capacity absorbs the first packets of new
+/// flows.
+fn admissible(params: &RouterParams, capacity: f64) -> f64 {
+    (capacity * (1.0 + params.gamma) / 2.0).min(i64::MAX as f64)
+}
+
 impl RouterLaw for Router {
     type Params = RouterParams;
     type Header = Header;
@@ -185,9 +219,12 @@ impl RouterLaw for Router {
             sums: Sums::new(level),
             last: Sums::new(level),
             level,
-            refuses: false,
-            interval: shortest_above(params.interval.as_secs_f64()),
+            granted: 0,
+            grants: admissible(params, capacity) as u64,
+            closed: [0; 2],
             bound: target,
+            other: 0.0,
+            interval: params.interval,
             byte_time: byte_time(capacity),
             free_at: Time::ZERO,
         }
@@ -202,9 +239,9 @@ impl RouterLaw for Router {
 
     /// Counts a packet. After the 255th hop, packets count as other traffic.
     #[inline]
-    fn on_arrival(&mut self, params: &RouterParams, packet: &Arriving, header: Option<&mut Header>) {
+    fn on_arrival(&mut self, _params: &RouterParams, packet: &Arriving, header: Option<&mut Header>) {
         let start = *self.sums.start.get_or_insert(packet.now);
-        let wait = self.queue(params, packet);
+        let wait = self.queue(packet);
         let hop = match &header {
             Some(header) if !header.is_ack() => header.hop.checked_add(1),
             _ => None,
@@ -221,24 +258,30 @@ impl RouterLaw for Router {
         // packets of a paced sender.
         let into = header.unqueued(packet.now).since(start).as_secs_f64() as f32;
         let gap = if header.gap <= into { header.gap } else { into };
+        self.sums.note(header, elsewhere);
         self.sums.count(gap, header.proposal, elsewhere);
         if gap < header.gap {
             self.last.count(header.gap - gap, header.proposal, elsewhere);
         }
         header.report(hop, self.level);
-        header.lengthen(self.interval);
         header.wait(wait);
-        if self.refuses {
-            header.refuse();
+        let spare = self.grants.wrapping_sub(self.granted).cast_signed().max(0) as f32;
+        let requested = header.spare;
+        if spare < requested {
+            header.spare = spare;
+        }
+        if header.is_request() {
+            let increase = if header.limit == 0 { requested } else { header.spare };
+            self.granted = self.granted.wrapping_add(fixed(increase, 0));
         }
     }
 
-    fn interval(&self, params: &RouterParams) -> Duration {
-        params.interval
+    fn interval(&self, _params: &RouterParams) -> Duration {
+        self.interval
     }
 
     /// Ignores an interval of zero length.
-    fn on_interval(&mut self, _params: &RouterParams, elapsed: Duration, _port: &PortView) {
+    fn on_interval(&mut self, params: &RouterParams, elapsed: Duration, _port: &PortView) {
         if elapsed == Duration::ZERO {
             return;
         }
@@ -247,7 +290,7 @@ impl RouterLaw for Router {
             (Some(start), Some(end)) if end > start => end.since(start),
             _ => elapsed,
         };
-        let threshold = self.close(&last, length.as_secs_f64());
+        let threshold = self.close(params, &last, length.as_secs_f64());
         self.sums = Sums::new(threshold);
     }
 
@@ -266,25 +309,28 @@ impl RouterLaw for Router {
 }
 
 impl Router {
-    /// Queues a packet at a model of the transmitter, which has the capacity of the link. Returns the queueing delay of
-    /// the packet, at most one interval.
+    /// Queues a packet at a model of the transmitter, which has the capacity of the link. Returns the queueing delay
+    /// plus the transmission time of the packet, at most one interval.
     #[inline]
-    fn queue(&mut self, params: &RouterParams, packet: &Arriving) -> Duration {
-        let wait = self.free_at.since(packet.now);
+    fn queue(&mut self, packet: &Arriving) -> Duration {
         let transmission = self.byte_time.saturating_mul(packet.size.get()) >> PS_BITS;
         self.free_at = self
             .free_at
             .max(packet.now)
             .saturating_add(Duration::from_ps(transmission))
-            .min(packet.now.saturating_add(params.interval));
-        wait
+            .min(packet.now.saturating_add(self.interval));
+        self.free_at.since(packet.now)
     }
 
     /// Processes the sums of an interval of `secs` seconds. Returns the next threshold.
-    fn close(&mut self, sums: &Sums, secs: f64) -> f32 {
+    fn close(&mut self, params: &RouterParams, sums: &Sums, secs: f64) -> f32 {
         let rate = |bits: u64| bits as f64 / f64::from(1 << BIT_BITS) / secs;
         let flows = |gaps: u64| gaps as f64 / (1_u64 << GAP_BITS) as f64 / secs;
+        let decay = (secs / (DECAY_INTERVALS * params.interval.as_secs_f64())).min(1.0);
         let other = rate(sums.other).min(self.capacity - self.floor);
+        self.other = other.max(self.other - decay * (self.other - other));
+        let other = self.other.min(self.capacity - self.floor);
+        self.stretch(params, sums, decay);
         let census = Census {
             flows: flows(sums.gaps),
             few: flows(sums.gaps_below),
@@ -296,7 +342,24 @@ impl Router {
         let (threshold, bound) = fill(target, &census);
         self.level = smoothed(self.level.into(), [self.bound, bound]).min(f32::MAX.into()) as f32;
         self.bound = bound;
-        self.refuses = rate(sums.proposed) + other > self.capacity;
+        let [end, before] = self.closed;
+        let now = self.granted.wrapping_sub(end);
+        let all = admissible(params, self.capacity);
+        let left = (all - other).max(self.floor.min(all));
+        let spare = left - rate(sums.proposed) - before as f64 - now as f64;
+        self.grants = self.granted.wrapping_add(spare.max(0.0) as u64);
+        self.closed = [self.granted, now];
         threshold.min(f32::MAX.into()) as f32
+    }
+
+    /// Sets the length of the next intervals. A packet counts its flow for its gap, which ended when the packet was
+    /// sent. If this time began before the last interval, counts would be wrong.
+    fn stretch(&mut self, params: &RouterParams, sums: &Sums, decay: f64) {
+        let shortest = params.interval.as_ps();
+        let age = f64::from(sums.longest_gap) * PS_PER_SEC + f64::from(sums.longest_queued) * PS_PER_UNIT as f64;
+        let needed = (age as u64).clamp(shortest, shortest.saturating_mul(LONGEST));
+        let now = self.interval.as_ps();
+        let less = decay * now.saturating_sub(needed) as f64;
+        self.interval = Duration::from_ps(needed.max(now.saturating_sub(less as u64)));
     }
 }

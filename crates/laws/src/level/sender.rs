@@ -7,9 +7,19 @@ use crate::bytes::before;
 use crate::law::{Bottleneck, Feedback, FlowInfo, Outgoing, SenderLaw};
 use crate::paced::Silence;
 
-/// Time until all routers have decided on a proposal, in control intervals. Each router has then completed an interval
-/// with only packets that carried the proposal. The fraction allows for late timers of routers.
-const CONFIRMATION_INTERVALS: f64 = 3.1;
+/// Longest time between two packets, in seconds. Without ACKs, a sender would
+/// not receive levels.
+const LONGEST_GAP: f64 = 1.0;
+
+/// State of a request for an increase of the rate.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Request {
+    None,
+    /// The next packet carries the request.
+    Due,
+    /// The packet with this number carried the request.
+    Sent(u32),
+}
 
 /// Sender of Level.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,16 +27,22 @@ pub struct Sender {
     largest: Bytes,
     /// Sending rate, bit/s.
     rate: f64,
-    /// Requested rate, bit/s; at least `rate`.
+    /// Rate that routers count, bit/s: at least `rate`, and the requested rate while a request is in flight.
     proposal: f64,
-    /// Time at which the first packet with the current proposal was sent; `None` before that packet.
-    since: Option<Time>,
+    request: Request,
+    /// Number of requests so far, modulo 256.
+    requests: u8,
     /// Hop and levels from the last ACK.
     limit: u8,
     lowest: f32,
     second: f32,
-    /// Longest control interval of the routers on the path, in seconds.
-    interval: f64,
+    /// Time of the last packet.
+    sent: Option<Time>,
+    /// Time between the last packet and the next packet at the rate of the last packet, in seconds.
+    gap: f32,
+    /// Lowest rate at which the next packet follows the last packet within [`LONGEST_GAP`], bit/s. It is high after a
+    /// packet that is large for the rate: before a fall of the rate, or for a retransmission.
+    least: f64,
     /// Number of the newest acknowledged packet.
     acked: Option<u32>,
     silence: Silence,
@@ -39,21 +55,48 @@ impl Sender {
         }
         self.rate = self.rate.min((self.rate / 2.0).max(params.initial_rate));
         self.proposal = self.rate;
-        self.since = None;
-        (self.limit, self.lowest, self.second) = (0, f32::MAX, f32::MAX);
+        self.request = Request::None;
+        self.limit = 0;
+        (self.lowest, self.second) = unknown(self.rate);
     }
 
-    /// Returns true if all routers have decided on the proposal. Before the acknowledged packet passed a router, this
-    /// router had completed an interval with only this proposal.
-    fn is_decided(&self, params: &Params, now: Time) -> bool {
-        let closed = Duration::from_secs_f64(CONFIRMATION_INTERVALS * params.interval.as_secs_f64().max(self.interval))
-            .and_then(|wait| wait.checked_add(self.silence.rtt));
-        let at = self
-            .since
-            .zip(closed)
-            .and_then(|(since, closed)| since.checked_add(closed));
-        at.is_some_and(|at| now >= at)
+    /// Lowers the rate after a pause, and requests the old rate. In a pause, routers give the capacity of the flow to
+    /// other flows.
+    fn check_pause(&mut self, params: &Params, now: Time) {
+        let pause = self.sent.map_or(Duration::ZERO, |sent| now.since(sent));
+        if pause > params.interval && pause > after(params.interval, self.gap) {
+            if self.rate > params.initial_rate {
+                self.request = Request::Due;
+                self.rate = params.initial_rate;
+            } else {
+                self.decide(0.0);
+            }
+        }
     }
+
+    /// Ends a request for which routers have granted an increase, bit/s. The increase is 0 if the packet was lost.
+    fn decide(&mut self, increase: f64) {
+        self.rate = self.proposal.min(self.rate + increase);
+        self.proposal = self.rate;
+        self.request = Request::None;
+    }
+}
+
+/// Returns the two lowest levels in the headers of a flow that has received no level: its rate. Other flows keep the
+/// rest of the link until the first ACK arrives.
+fn unknown(rate: f64) -> (f32, f32) {
+    let rate = narrow(rate);
+    (rate, rate)
+}
+
+/// Returns the sum of a time and a gap in seconds.
+fn after(time: Duration, gap: f32) -> Duration {
+    let sum = Duration::from_secs_f64(gap.into()).and_then(|gap| time.checked_add(gap));
+    sum.unwrap_or(Duration::MAX)
+}
+
+fn narrow(rate: f64) -> f32 {
+    rate.min(f32::MAX.into()) as f32
 }
 
 impl SenderLaw for Sender {
@@ -61,15 +104,19 @@ impl SenderLaw for Sender {
     type Header = Header;
 
     fn new(params: &Params, flow: &FlowInfo) -> Self {
+        let (lowest, second) = unknown(params.initial_rate);
         Self {
             largest: flow.packet_size,
             rate: params.initial_rate,
             proposal: params.initial_rate,
-            since: None,
+            request: Request::None,
+            requests: 0,
             limit: 0,
-            lowest: f32::MAX,
-            second: f32::MAX,
-            interval: 0.0,
+            lowest,
+            second,
+            sent: None,
+            gap: 0.0,
+            least: 0.0,
             acked: None,
             silence: Silence::default(),
         }
@@ -90,8 +137,8 @@ impl SenderLaw for Sender {
     #[inline]
     fn on_send(&mut self, params: &Params, now: Time, packet: &Outgoing) -> Header {
         self.check_ack_timeout(params, now);
-        self.since.get_or_insert(now);
-        Header {
+        self.check_pause(params, now);
+        let mut header = Header {
             flags: 0,
             hop: 0,
             limit: self.limit,
@@ -100,10 +147,27 @@ impl SenderLaw for Sender {
             second: self.second,
             new_lowest: f32::MAX,
             new_second: f32::MAX,
-            proposal: self.proposal.min(f32::MAX.into()) as f32,
-            gap: (packet.size.as_bits_f64() / self.rate).min(f32::MAX.into()) as f32,
+            proposal: narrow(self.proposal),
+            gap: narrow(packet.size.as_bits_f64() / self.rate),
+            spare: f32::MAX,
             queued: [0; 3],
+        };
+        let increase = match self.request {
+            _ if self.sent.is_none() => Some(self.rate),
+            Request::Due => Some(self.proposal - self.rate),
+            Request::Sent(_) | Request::None => None,
+        };
+        if let Some(increase) = increase {
+            self.requests = self.requests.wrapping_add(1);
+            header.request(self.requests, narrow(increase));
+            self.request = Request::Sent(packet.number);
+        } else if self.request != Request::None {
+            header.await_decision(self.requests);
         }
+        self.sent = Some(now);
+        self.gap = header.gap;
+        self.least = packet.size.as_bits_f64() / LONGEST_GAP;
+        header
     }
 
     fn on_feedback(&mut self, params: &Params, now: Time, feedback: &Feedback<Header>) {
@@ -113,25 +177,30 @@ impl SenderLaw for Sender {
             ref header,
             ..
         } = *feedback;
-        self.silence.end(now, rtt);
+        self.silence.end(now, after(rtt, self.gap));
         if self.acked.is_some_and(|newest| before(number, newest)) || header.new_limit == 0 {
             return;
         }
         self.acked = Some(number);
         (self.limit, self.lowest, self.second) = (header.new_limit, header.new_lowest, header.new_second);
-        self.interval = header.interval();
-        let wanted = f64::from(self.lowest).max(params.floor());
-        let decided = self.is_decided(params, now);
-        if decided && !header.is_refused() {
-            self.rate = self.proposal;
+        if let Request::Sent(asked) = self.request
+            && !before(number, asked)
+        {
+            // Without a decision, the packet with the request was lost.
+            self.decide(if header.is_request() { header.spare.into() } else { 0.0 });
         }
+        let wanted = f64::from(self.lowest).max(params.min_rate).max(self.least);
         if wanted < self.proposal {
             self.proposal = wanted;
-        } else if wanted > self.proposal && (decided || self.proposal <= self.rate) {
-            self.proposal = wanted;
-            self.since = None;
+            self.rate = self.rate.min(wanted);
         }
-        self.rate = self.rate.min(self.proposal);
+        if self.request == Request::None && !header.is_request() {
+            let increase = (wanted - self.rate).min(header.spare.into());
+            if increase > 0.0 {
+                self.proposal = self.rate + increase;
+                self.request = Request::Due;
+            }
+        }
     }
 
     fn proposal(&self) -> Rate {

@@ -81,7 +81,7 @@ impl DataPath {
 
     fn collect(&mut self) -> Counts {
         let mut counted = self.count;
-        counted[18] = self.idle;
+        counted[21] = self.idle;
         let end = match self.law {
             3 | 5 => self.kept,
             8 => 0,
@@ -192,34 +192,41 @@ impl DataPath {
 
     fn level(&mut self, now: Time, size: u64, header: Option<&mut [u8]>) {
         if self.idle > 0 {
-            let before: [u64; 7] = self.count[3..10].try_into().unwrap();
-            self.count[10..17].copy_from_slice(&if self.idle == 1 { before } else { [0; 7] });
-            self.count[3..10].fill(0);
+            let before: [u64; 8] = self.count[3..11].try_into().unwrap();
+            self.count[11..19].copy_from_slice(&if self.idle == 1 { before } else { [0; 8] });
+            self.count[3..11].fill(0);
             self.thresholds = [2, 3].map(|i| f32::from_bits(self.words[i] as u32));
         }
         if self.count[3] == 0 {
             self.count[3] = !now.as_ps();
         }
-        let wait = self.count[17].saturating_sub(now.as_ps());
-        self.count[17] = now.as_ps() + (wait + size * self.words[5] / 1024).min(self.words[6]);
+        let wait = self.count[19].saturating_sub(now.as_ps());
+        let wait = (wait + size * self.words[4] / 1024).min(self.words[5]);
+        self.count[19] = now.as_ps() + wait;
         let header = match header {
             Some(header) if header[0] & 0x80 == 0 && header[1] < 255 => header,
-            _ => return self.count[4] += size << 11,
+            _ => return self.count[4] += size << 7,
         };
         header[1] += 1;
-        let [lowest, second, new_lowest, new_second, proposal, gap] =
-            [4, 8, 12, 16, 20, 24].map(|at| f32::from_bits(get(header, at)));
+        let [lowest, second, new_lowest, new_second, proposal, gap, spare] =
+            [4, 8, 12, 16, 20, 24, 28].map(|at| f32::from_bits(get(header, at)));
         let elsewhere = if header[1] == header[2] { second } else { lowest };
-        let queued = u64::from(get(header, 27) & 0x00ff_ffff);
-        let after = (queued + wait / 8000).min(0x00ff_ffff) as u32;
-        header[28..31].copy_from_slice(&after.to_be_bytes()[1..]);
-        let unqueued = Time::from_ps(now.as_ps().saturating_sub(queued * 8000));
+        let queued = u64::from(get(header, 31) & 0x00ff_ffff);
+        let after = (queued + wait / 64_000).min(0x00ff_ffff) as u32;
+        header[32..35].copy_from_slice(&after.to_be_bytes()[1..]);
+        let unqueued = Time::from_ps(now.as_ps().saturating_sub(queued * 64_000));
         let into = unqueued.since(Time::from_ps(!self.count[3])).as_secs_f64() as f32;
         self.level_flow(3, self.thresholds[0], gap.min(into), proposal, elsewhere);
+        let longest_gap = f32::from_bits((self.count[10] >> 32) as u32);
+        let longest_gap = if elsewhere >= self.thresholds[0] && gap > longest_gap {
+            gap
+        } else {
+            longest_gap
+        };
+        self.count[10] = u64::from(longest_gap.to_bits()) << 32 | (self.count[10] & 0xffff_ffff).max(queued);
         if gap > into {
-            self.level_flow(10, self.thresholds[1], gap - into, proposal, elsewhere);
+            self.level_flow(11, self.thresholds[1], gap - into, proposal, elsewhere);
         }
-        header[0] = header[0] & 0xc0 | (header[0] & 0x3f).max(self.words[4] as u8);
         let level = f32::from_bits(self.words[0] as u32);
         if level < new_lowest || header[3] == 0 {
             put(header, 16, new_lowest.to_bits().into());
@@ -228,7 +235,13 @@ impl DataPath {
         } else if level < new_second {
             put(header, 16, level.to_bits().into());
         }
-        header[0] |= (self.words[1] as u8) << 6;
+        let left = self.words[1].wrapping_sub(self.count[20]).cast_signed().max(0) as f32;
+        let granted = if left < spare { left } else { spare };
+        put(header, 28, granted.to_bits().into());
+        if header[0] & 0x40 != 0 {
+            let increase = if header[2] == 0 { spare } else { granted };
+            self.count[20] = self.count[20].wrapping_add(fixed(increase.to_bits(), 0));
+        }
     }
 
     fn level_flow(&mut self, at: usize, threshold: f32, gap: f32, proposal: f32, elsewhere: f32) {
@@ -238,11 +251,11 @@ impl DataPath {
         };
         let mut largest = f32::from_bits(*extremes as u32);
         let mut least = f32::from_bits((*extremes >> 32) as u32 ^ f32::MAX.to_bits());
-        add(proposed, proposal * gap, 8);
+        add(proposed, proposal * gap, 4);
         add(gaps, gap, 44);
         if elsewhere < threshold {
             add(gaps_below, gap, 44);
-            add(below, elsewhere * gap, 8);
+            add(below, elsewhere * gap, 4);
             largest = if elsewhere > largest { elsewhere } else { largest };
         } else if elsewhere < least {
             least = elsewhere;
@@ -345,17 +358,17 @@ fn floats() -> impl Strategy<Value = u32> {
 }
 
 fn packets(law: u8) -> impl Strategy<Value = Packet> {
-    let header = (prop::collection::vec(floats(), 8), prop::array::uniform4(0..4u8)).prop_map(move |(words, small)| {
+    let header = (prop::collection::vec(floats(), 9), prop::array::uniform4(0..4u8)).prop_map(move |(words, small)| {
         let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
         match law {
             1 => bytes[4..8].copy_from_slice(&[small[0] << 6 | small[1], small[1], small[2], small[3]]),
             4 => bytes[..2].copy_from_slice(&[42, 8]),
             5 => bytes[..4].copy_from_slice(&[0, 20, 0x33, 0]),
             8 => {
-                bytes[..4].copy_from_slice(&[(small[0] << 6) | (small[1] * 17), small[1], small[2], small[3]]);
+                bytes[..4].copy_from_slice(&[(small[0] << 6), small[1], small[2], small[3]]);
                 if small[3] > 0 {
                     let queued = [0, 1, 125_000, 0x00ff_fffe_u32][usize::from(small[1])];
-                    bytes[28..31].copy_from_slice(&queued.to_be_bytes()[1..]);
+                    bytes[32..35].copy_from_slice(&queued.to_be_bytes()[1..]);
                 }
             }
             _ => {}

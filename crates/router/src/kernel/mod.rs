@@ -150,13 +150,13 @@ impl Program {
         };
         let mut counts = Counts::default();
         counts[..3].copy_from_slice(&sums);
-        counts[3..18].copy_from_slice(&state.kept[..15]);
-        counts[18] = self.serial - state.serial;
+        counts[3..21].copy_from_slice(&state.kept[..18]);
+        counts[21] = self.serial - state.serial;
         Ok(counts)
     }
 
     fn state(&self) -> Result<State, Error> {
-        let map: Array<_, [u64; 26]> = self.map("STATE")?;
+        let map: Array<_, [u64; 29]> = self.map("STATE")?;
         let [first, serial, _now, s0, s1, s2, d0, d1, d2, kept @ ..] =
             map.get(&0, F_LOCK).map_err(|e| failed("collect", &e))?;
         let [_, _, _, _, bank @ ..] = first.to_ne_bytes();
@@ -250,5 +250,5 @@ struct State {
     serial: u64,
     sums: [u64; 3],
     done: [u64; 3],
-    kept: [u64; 17],
+    kept: [u64; 20],
 }

@@ -132,7 +132,7 @@ fn compare(frame: &Frame, expected: &[u8], mut passed: Vec<u8>) {
 
 /// Returns the time at which the program processed the latest packet.
 fn seen(program: &Program) -> Time {
-    let state: Array<_, [u64; 26]> = program.map("STATE").unwrap();
+    let state: Array<_, [u64; 29]> = program.map("STATE").unwrap();
     Time::from_ps(state.get(&0, F_LOCK).unwrap()[2])
 }
 

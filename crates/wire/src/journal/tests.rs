@@ -150,7 +150,7 @@ fn records() -> impl Strategy<Value = Record<'static>> {
         (1e-3..1e15).prop_map(|bps| Record::Capacity {
             capacity: Rate::new(bps).unwrap(),
         }),
-        any::<[u64; 19]>().prop_map(|counted| Record::Absorb { counted }),
+        any::<[u64; 22]>().prop_map(|counted| Record::Absorb { counted }),
         (times(), kinds(), sizes()).prop_map(move |(now, kind, size)| Record::Reflect {
             arrived: Arrived { now, kind, size },
             header,

@@ -4,9 +4,9 @@
       b <- the smaller of the last two u; if that is near b, b moves a quarter of the way
 
 Symbols are those of `theory.laws.level`. An interval is evaluated when the next interval ends. A sender lowers its rate
-immediately. It raises its rate to its proposal after routers have evaluated an interval with the proposal, if no router
-refuses. Routers immediately use the levels that a sender has received. Not modelled: timeouts, and packets. Flows are
-therefore counted exactly.
+immediately. It requests increases, and raises its rate by the part that all routers grant. Requests that arrive in the
+same step share the spare capacity. Routers immediately use the levels that a sender has received. Not modelled:
+timeouts, pauses, and packets. Flows are therefore counted exactly, and all intervals have the length of the parameter.
 """
 
 from __future__ import annotations
@@ -26,43 +26,66 @@ SAME = 1e-9
 
 
 class LevelRouters(Routers):
-    """Routers that announce the level, and 1 if proposals exceed the capacity."""
+    """Routers that announce the level, and the capacity that they can grant to a request."""
 
     SIGNAL_COUNT = 2
 
     def __init__(self, parameters: Table, capacity: Floats) -> None:
         super().__init__(parameters, capacity)
         self.target = parameters["gamma"] * capacity
+        self.admissible = (self.target + capacity) / 2
         self.interval = parameters["interval"]
-        self.level, self.refuses = self.target.copy(), np.zeros(capacity.size)
+        self.level, self.spare = self.target.copy(), self.admissible.copy()
         self.bound = self.target.copy()
         self.sums = _Sums(self.target)
         #: Sums of the previous interval.
         self.last = _Sums(self.target)
         self.elapsed = np.zeros(capacity.size)
+        #: Increases granted in this interval and in the previous interval.
+        self.granted = np.zeros((2, capacity.size))
+        self.other = np.zeros(capacity.size)
+        #: Proposals of the last step, by crossing.
+        self.before = np.zeros(0)
 
     def first(self) -> Floats:
         """Returns the signals of a link that has not counted any flow."""
-        return np.array([self.level, self.refuses])
+        return np.array([self.level, self.spare])
 
     def advance(self, load: Load) -> Floats:
-        """Adds one step to the sums, and evaluates the intervals that end with it."""
+        """Adds one step to the sums, grants requests, and evaluates the intervals that end with the step."""
         assert isinstance(load.senders, Level)
-        signals = np.array([self.level, self.refuses])
+        level_now, part = self.level, self._grant(load)
         present = (load.own > 0).astype(np.float64)
         seen = level.census(load.senders.elsewhere, self.sums.threshold, load.path.link, present)
         self.sums.add(seen, load.step, load.rate - load.sum(load.own), load.sum(load.proposed))
         self.elapsed += load.step
         self._close(self.elapsed > self.interval - load.step / 2)
-        return signals
+        return np.array([level_now, part])
+
+    def _grant(self, load: Load) -> Floats:
+        """Grants requests, which are proposals that have increased. Returns the largest increase per request."""
+        if not self.before.size:
+            self.before = np.zeros_like(load.proposed)
+        increase = np.maximum(load.proposed - self.before, 0.0)
+        self.before = load.proposed.copy()
+        requests = load.sum((increase > 0).astype(np.float64))
+        part = self.spare / np.maximum(requests, 1.0)
+        taken = load.sum(np.minimum(increase, part[load.path.link]))
+        self.spare = self.spare - taken
+        self.granted[0] += taken
+        return part
 
     def _close(self, ends: Bools) -> None:
         seen, other, proposed = self.last.means()
-        threshold, bound = level.update(np.maximum(self.target - other, 0.0), seen)
         counted = self.last.time > 0
+        decayed = np.maximum(other, self.other - (self.other - other) * level.DECAY)
+        self.other = np.where(ends & counted, decayed, self.other)
+        threshold, bound = level.update(np.maximum(self.target - self.other, 0.0), seen)
         self.level = np.where(ends & counted, level.smoothed(self.level, self.bound, bound), self.level)
         self.bound = np.where(ends & counted, bound, self.bound)
-        self.refuses = np.where(ends & counted, proposed + other > self.capacity, self.refuses)
+        spare = np.maximum(self.admissible - self.other - proposed - self.granted.sum(axis=0), 0.0)
+        self.spare = np.where(ends, spare, self.spare)
+        self.granted = np.where(ends, [np.zeros_like(spare), self.granted[0]], self.granted)
         self.last.take(self.sums, ends)
         self.sums.clear(ends, np.where(counted, threshold, self.target))
         self.elapsed = np.where(ends, 0.0, self.elapsed)
@@ -107,13 +130,11 @@ class _Sums:
 
 
 class Level(Law):
-    """Sender. State: rate, proposal, and time of the proposal."""
+    """Sender. State: rate, proposal, and time of the request in flight."""
 
-    PARAMETERS: ClassVar[Parameters] = {"gamma": 0.95, "interval": 0.1, "min_packet": 52.0}
+    PARAMETERS: ClassVar[Parameters] = {"gamma": 0.95, "interval": 0.1}
     initial = number(40e3, "initial_rate")
     least = number(1e3, "min_rate")
-    smallest = number(52.0, "min_packet")
-    many = number(10.0, "packets_per_interval")
     FEEDBACK = frozenset({SIGNALS})
     ROUTERS = LevelRouters
     PROPOSES = True
@@ -121,29 +142,31 @@ class Level(Law):
     def __init__(self, flows: Sequence[Flow], each_loss: bool) -> None:
         super().__init__(flows, each_loss)
         self.sent, self.wanted = self.initial.copy(), self.initial.copy()
-        self.since = np.full(self.base.size, np.nan)
+        #: Time of the request in flight; infinite without a request.
+        self.since = np.full(self.base.size, np.inf)
         #: Last stable level at each crossing, and minimum of the levels at the other crossings of the path.
         self.known = self.elsewhere = np.zeros(0)
 
     def lags(self, intervals: Floats) -> tuple[Floats, Sequence[Floats]]:
-        """Returns lags of 0, since senders use no past rates except proposals, which routers read when they arrive."""
-        self.interval = intervals
+        """Returns zero lags; proposals are read when they arrive."""
         return np.zeros(self.base.size), (np.zeros(self.base.size),)
 
     def rate(self, state: Floats, feedback: Feedback) -> Floats:
-        """Lowers the rate immediately. Raises it when routers have evaluated the proposal and none has refused it."""
+        """Lowers the rate immediately. Requests increases, and raises the rate by the granted part."""
         levels = self._levels(feedback)
-        floor = np.where(self.many > 0, np.maximum(self.least, 16 * self.smallest / self.interval), self.least)
-        lowest = np.maximum(feedback.path.least(levels), floor)
-        self.since = np.where(np.isnan(self.since) & (feedback.age > 0), feedback.now, self.since)
+        lowest = np.maximum(feedback.path.least(levels), self.least)
+        spare = feedback.path.least(feedback.signals[1])
         knows = feedback.age > feedback.rtt
-        decided = knows & (feedback.now >= self.since + level.DECIDED * self.interval + feedback.rtt)
-        accepted = decided & (feedback.path.most(feedback.signals[1]) < 0.5)
-        self.sent = np.where(accepted, self.wanted, self.sent)
-        rises = knows & (lowest > self.wanted) & (decided | (self.wanted <= self.sent))
-        self.wanted = np.where(rises | (knows & (lowest < self.wanted)), lowest, self.wanted)
-        self.since = np.where(rises, feedback.now, self.since)
+        answered = feedback.now >= self.since + feedback.rtt
+        self.sent = np.where(answered, np.minimum(self.wanted, self.sent + spare), self.sent)
+        self.wanted = np.where(answered, self.sent, self.wanted)
+        self.since = np.where(answered, np.inf, self.since)
+        self.wanted = np.where(knows, np.minimum(self.wanted, lowest), self.wanted)
         self.sent = np.minimum(self.sent, self.wanted)
+        increase = np.minimum(lowest - self.sent, spare)
+        asks = knows & np.isinf(self.since) & ~answered & (increase > SAME * self.sent)
+        self.wanted = np.where(asks, self.sent + increase, self.wanted)
+        self.since = np.where(asks, feedback.now, self.since)
         self.proposals = self.wanted
         return self.sent
 
@@ -156,5 +179,6 @@ class Level(Law):
         self.known, self.before = np.where(steady & path.runs, now, self.known), now
         levels = np.where(path.runs, self.known, np.inf)
         knows = (feedback.age > feedback.rtt)[path.flow]
-        self.elsewhere = np.where(knows, level.elsewhere(levels, path.flow, path.starts), np.inf)
+        others = level.elsewhere(levels, path.flow, path.starts)
+        self.elsewhere = np.where(knows, others, self.sent[path.flow])
         return levels

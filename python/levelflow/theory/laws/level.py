@@ -35,8 +35,8 @@ from levelflow.theory.verdict import Port, Verdict, each_port
 
 #: Relative change below which a level moves slowly, and the fraction of the change that a slow step makes.
 NEAR, GAIN = 0.125, 0.25
-#: Delay after which a sender raises its rate (level/sender.rs): this number of intervals, plus a round trip.
-DECIDED = 3.1
+#: Fraction by which the estimate of other traffic approaches a smaller value in an interval (level/router.rs).
+DECAY = 1 / 32
 
 
 class Census(NamedTuple):
@@ -236,7 +236,7 @@ def _judge(port: Port) -> Verdict:
     """Proves stability: Newton's steps on a concave function reach the level from any start, for any delays."""
     interval = port.of_router("interval")
     heard = float(port.delays.max()) + 4 * interval
-    raised = float(port.delays.max()) + DECIDED * interval
+    raised = 2 * float(port.delays.max()) + 3 * interval
     return Verdict(
         True,
         np.inf,
@@ -244,7 +244,7 @@ def _judge(port: Port) -> Verdict:
         "for any delays, Newton's steps reach the level at which flows fill the link. After k other bottlenecks, this "
         "takes two round trips and at most k + 3 updates of two intervals; the last 1 % takes some tens of further "
         "updates (docs/theory/level.md)",
-        "flows that send less than a packet in an interval",
+        "flows that share the link and send less than a packet in 16 intervals",
     )
 
 
