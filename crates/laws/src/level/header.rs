@@ -7,7 +7,9 @@ use crate::header::{Bits, Values, header};
 const ACK: u8 = 1 << 7;
 const REQUEST: u8 = 1 << 6;
 const AWAITS: u8 = 1 << 5;
-const REQUEST_ID: u8 = AWAITS - 1;
+/// Set on the first packet of a flow, and on the first packet after a pause.
+const FIRST: u8 = 1 << 4;
+const REQUEST_ID: u8 = FIRST - 1;
 /// Unit of `queued`, ps.
 pub(super) const PS_PER_UNIT: u64 = 64_000;
 const MAX_DELAY_CODE: u64 = (1 << 24) - 1;
@@ -29,9 +31,14 @@ const FLAGS: Values = Values::Bits(&[
         doc: "the sender awaits the decision on its last request",
     },
     Bits {
+        name: "first",
+        mask: FIRST as u32,
+        doc: "the first packet of a flow or after a pause; routers add `proposal` to the sum of granted increases",
+    },
+    Bits {
         name: "request_id",
         mask: REQUEST_ID as u32,
-        doc: "number of the request, modulo 32",
+        doc: "number of the request, modulo 16",
     },
 ]);
 
@@ -79,6 +86,19 @@ impl Header {
     #[must_use]
     pub fn is_request(&self) -> bool {
         self.flags & REQUEST != 0
+    }
+
+    /// Returns true for the first packet of a flow or after a pause.
+    #[inline]
+    #[must_use]
+    pub fn is_first(&self) -> bool {
+        self.flags & FIRST != 0
+    }
+
+    /// Announces a flow whose rate no router has counted or granted.
+    #[inline]
+    pub(super) fn announce(&mut self) {
+        self.flags |= FIRST;
     }
 
     /// Requests an increase of the rate, bit/s.

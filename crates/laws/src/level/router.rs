@@ -87,6 +87,10 @@ pub fn smoothed(last: f64, bounds: [f64; 2]) -> f64 {
 
 /// Longest control interval, as a multiple of the parameter.
 const LONGEST: u64 = 16;
+/// Largest capacity for grants, bit/s. It is also the largest amount by which the sum of granted increases exceeds its
+/// limit. Differences of sums modulo 2^64 then do not overflow.
+const LARGEST_GRANTS: i64 = 1 << 62;
+
 /// Time constant of decreases of the control interval and of the estimate of other traffic, as a multiple of the
 /// parameter `interval`.
 const DECAY_INTERVALS: f64 = 32.0;
@@ -201,7 +205,7 @@ fn byte_time(capacity: f64) -> u64 {
 /// Returns the largest sum of proposals and grants, bit/s. The rest of the capacity absorbs the first packets of new
 /// flows.
 fn admissible(params: &RouterParams, capacity: f64) -> f64 {
-    (capacity * (1.0 + params.gamma) / 2.0).min(i64::MAX as f64)
+    (capacity * (1.0 + params.gamma) / 2.0).min(LARGEST_GRANTS as f64)
 }
 
 impl RouterLaw for Router {
@@ -235,6 +239,8 @@ impl RouterLaw for Router {
         self.target = params.gamma * self.capacity;
         self.floor = params.floor * self.capacity;
         self.byte_time = byte_time(self.capacity);
+        let left = self.left().min(admissible(params, self.capacity) as i64);
+        self.grants = self.granted.wrapping_add_signed(left);
     }
 
     /// Counts a packet. After the 255th hop, packets count as other traffic.
@@ -265,15 +271,18 @@ impl RouterLaw for Router {
         }
         header.report(hop, self.level);
         header.wait(wait);
-        let spare = self.grants.wrapping_sub(self.granted).cast_signed().max(0) as f32;
-        let requested = header.spare;
-        if spare < requested {
+        let left = self.left();
+        let spare = left.max(0) as f32;
+        if spare < header.spare {
             header.spare = spare;
         }
-        if header.is_request() {
-            let increase = if header.limit == 0 { requested } else { header.spare };
-            self.granted = self.granted.wrapping_add(fixed(increase, 0));
-        }
+        let increase = match (header.is_first(), header.is_request()) {
+            (true, _) => header.proposal,
+            (false, true) => header.spare,
+            (false, false) => return,
+        };
+        let most = left.saturating_add(LARGEST_GRANTS).cast_unsigned();
+        self.granted = self.granted.wrapping_add(fixed(increase, 0).min(most));
     }
 
     fn interval(&self, _params: &RouterParams) -> Duration {
@@ -309,6 +318,13 @@ impl RouterLaw for Router {
 }
 
 impl Router {
+    /// Returns the sum of increases that this interval can still grant, bit/s. It is negative after first packets that
+    /// exceed it.
+    #[inline]
+    fn left(&self) -> i64 {
+        self.grants.wrapping_sub(self.granted).cast_signed()
+    }
+
     /// Queues a packet at a model of the transmitter, which has the capacity of the link. Returns the queueing delay
     /// plus the transmission time of the packet, at most one interval.
     #[inline]
@@ -327,7 +343,9 @@ impl Router {
         let rate = |bits: u64| bits as f64 / f64::from(1 << BIT_BITS) / secs;
         let flows = |gaps: u64| gaps as f64 / (1_u64 << GAP_BITS) as f64 / secs;
         let decay = (secs / (DECAY_INTERVALS * params.interval.as_secs_f64())).min(1.0);
-        let other = rate(sums.other).min(self.capacity - self.floor);
+        // Other packets may arrive only at both ends of an interval. Its first packet does not begin a long enough time.
+        let other = rate(sums.other) * (secs / secs.max(self.interval.as_secs_f64()));
+        let other = other.min(self.capacity - self.floor);
         self.other = other.max(self.other - decay * (self.other - other));
         let other = self.other.min(self.capacity - self.floor);
         self.stretch(params, sums, decay);

@@ -60,17 +60,27 @@ impl Sender {
         (self.lowest, self.second) = unknown(self.rate);
     }
 
-    /// Lowers the rate after a pause, and requests the old rate. In a pause, routers give the capacity of the flow to
-    /// other flows.
-    fn check_pause(&mut self, params: &Params, now: Time) {
-        let pause = self.sent.map_or(Duration::ZERO, |sent| now.since(sent));
-        if pause > params.interval && pause > after(params.interval, self.gap) {
-            if self.rate > params.initial_rate {
-                self.request = Request::Due;
-                self.rate = params.initial_rate;
-            } else {
-                self.decide(0.0);
-            }
+    /// Returns true for the first packet of a flow, and after a pause. In a pause, routers give the capacity of the flow
+    /// to other flows. So the flow resumes as a new flow.
+    fn begins(&mut self, params: &Params, now: Time) -> bool {
+        let Some(sent) = self.sent else { return true };
+        let pause = now.since(sent);
+        let begins = pause > params.interval && pause > after(params.interval, self.gap);
+        if begins {
+            self.rate = self.rate.min(params.initial_rate);
+            self.proposal = self.rate;
+            self.request = Request::None;
+        }
+        begins
+    }
+
+    /// Returns the inter-packet time of a packet of this size, in seconds. After an increase of the rate, it is the time
+    /// since the last packet.
+    fn gap(&self, size: Bytes, now: Time) -> f32 {
+        let gap = narrow(size.as_bits_f64() / self.rate);
+        match self.sent {
+            Some(sent) if self.gap > gap => (now.since(sent).as_secs_f64() as f32).clamp(gap, self.gap),
+            _ => gap,
         }
     }
 
@@ -136,8 +146,10 @@ impl SenderLaw for Sender {
 
     #[inline]
     fn on_send(&mut self, params: &Params, now: Time, packet: &Outgoing) -> Header {
-        self.check_ack_timeout(params, now);
-        self.check_pause(params, now);
+        let begins = self.begins(params, now);
+        if !begins {
+            self.check_ack_timeout(params, now);
+        }
         let mut header = Header {
             flags: 0,
             hop: 0,
@@ -148,24 +160,24 @@ impl SenderLaw for Sender {
             new_lowest: f32::MAX,
             new_second: f32::MAX,
             proposal: narrow(self.proposal),
-            gap: narrow(packet.size.as_bits_f64() / self.rate),
+            gap: self.gap(packet.size, now),
             spare: f32::MAX,
             queued: [0; 3],
         };
-        let increase = match self.request {
-            _ if self.sent.is_none() => Some(self.rate),
-            Request::Due => Some(self.proposal - self.rate),
-            Request::Sent(_) | Request::None => None,
-        };
-        if let Some(increase) = increase {
-            self.requests = self.requests.wrapping_add(1);
-            header.request(self.requests, narrow(increase));
-            self.request = Request::Sent(packet.number);
-        } else if self.request != Request::None {
-            header.await_decision(self.requests);
+        if begins {
+            header.announce();
+        }
+        match self.request {
+            Request::Due => {
+                self.requests = self.requests.wrapping_add(1);
+                header.request(self.requests, narrow(self.proposal - self.rate));
+                self.request = Request::Sent(packet.number);
+            }
+            Request::Sent(_) => header.await_decision(self.requests),
+            Request::None => {}
         }
         self.sent = Some(now);
-        self.gap = header.gap;
+        self.gap = narrow(packet.size.as_bits_f64() / self.rate);
         self.least = packet.size.as_bits_f64() / LONGEST_GAP;
         header
     }
