@@ -87,8 +87,8 @@ fn without_a_queue_the_probability_decays() {
     assert!((pie.signal() - (0.5 - 0.125 * 0.015) * 0.98).abs() < 1e-12);
 }
 
-/// Verifies that a delay above 250 ms adds 0.02 to the probability per update. If the probability is at least 0.1, a jump of the delay
-/// adds at most 0.02.
+/// Verifies that a delay above 250 ms adds 0.02 to the probability per update. If the probability is at least 0.1, a
+/// jump of the delay adds at most 0.02.
 #[test]
 fn steps_are_bounded_where_the_probability_is_large() {
     let params = params(false);
