@@ -27,6 +27,7 @@
 from __future__ import annotations
 
 import dataclasses
+from abc import ABC, abstractmethod
 from typing import Any, ClassVar, Literal
 
 from levelflow._core import Ack, FlowStart, Loss, Timeout
@@ -57,7 +58,7 @@ class NoParams:
     """Parameters of a law without parameters."""
 
 
-class Law:
+class Law(ABC):
     """Sender of a law, one object per flow. Scenarios name the law by the class name in lower case.
 
     A law sets `window` (packets), `rate` (bit/s) or both. Levelflow reads them after each call. With a rate, packets
@@ -96,14 +97,14 @@ class Law:
     def start(self) -> None:
         """Sets the initial state."""
 
+    @abstractmethod
     def on_ack(self, ack: Ack) -> None:
         """Processes an ACK for data."""
-        raise NotImplementedError
 
+    @abstractmethod
     def on_loss(self, loss: Loss) -> None:
         """Processes the loss of a packet."""
-        raise NotImplementedError
 
+    @abstractmethod
     def on_timeout(self, timeout: Timeout) -> None:
         """Processes a retransmission timeout (RTO)."""
-        raise NotImplementedError

@@ -125,7 +125,7 @@ def own(kind: type[Law], file: str) -> OwnLaw:
         raise wrong(f"{name} is the name of a registered law; rename the class")
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         raise wrong("needs a name of letters, digits and _")
-    if missing := [method for method in METHODS if getattr(kind, method) is getattr(Law, method)]:
+    if missing := [method for method in METHODS if method in kind.__abstractmethods__]:
         raise wrong(f"has no {missing[0]}; needs {', '.join(METHODS)}")
     if kind.signal not in SIGNALS:
         raise wrong(f"signal is {kind.signal!r}; allowed: {', '.join(SIGNALS)}")

@@ -24,85 +24,85 @@ const FAILED: Limits = Limits {
     window: Some(1.0),
 };
 
-/// ACK for data.
-#[pyclass(module = "levelflow._core", frozen, get_all)]
-#[derive(Debug, Clone)]
-#[expect(clippy::struct_excessive_bools, reason = "independent facts about one ACK")]
-pub struct Ack {
-    now: f64,
-    number: u32,
-    next: u32,
-    rtt: f64,
-    srtt: f64,
-    min_rtt: f64,
-    acked: u32,
-    outstanding: u32,
-    spurious: u32,
-    marked: bool,
-    round: bool,
-    recovering: bool,
-    window_used: bool,
-    delivered: u32,
-    delivery_rate: Option<f64>,
-    app_limited: bool,
+/// Defines a class of Python with the fields of an event. A test of a law creates it from keyword arguments.
+macro_rules! event {
+    ($(#[$doc:meta])* $(#![$lint:meta])* $name:ident { $($field:ident: $type:ty = $default:tt,)* }) => {
+        $(#[$doc])*
+        #[pyclass(module = "levelflow._core", frozen, get_all)]
+        #[derive(Debug, Clone)]
+        pub struct $name {
+            $($field: $type,)*
+        }
+
+        #[pymethods]
+        impl $name {
+            #[new]
+            #[pyo3(signature = (*, $($field = $default),*))]
+            $(#[$lint])*
+            fn new($($field: $type),*) -> Self {
+                Self { $($field),* }
+            }
+
+            fn __deepcopy__<'py>(slf: Bound<'py, Self>, _memo: &Bound<'py, PyAny>) -> Bound<'py, Self> {
+                slf
+            }
+
+            fn __repr__(&self) -> String {
+                format!("{self:?}")
+            }
+        }
+    };
 }
 
-#[pymethods]
-impl Ack {
-    /// Creates an ACK for a test of a law.
-    #[new]
-    #[pyo3(signature = (*, now=0.0, number=0, next=1, rtt=0.1, srtt=0.1, min_rtt=0.1, acked=1, outstanding=0,
-        spurious=0, marked=false, round=false, recovering=false, window_used=true, delivered=0, delivery_rate=None,
-        app_limited=false))]
-    #[expect(
-        clippy::too_many_arguments,
-        clippy::fn_params_excessive_bools,
-        reason = "keyword arguments of Python"
-    )]
-    fn new(
-        now: f64,
-        number: u32,
-        next: u32,
-        rtt: f64,
-        srtt: f64,
-        min_rtt: f64,
-        acked: u32,
-        outstanding: u32,
-        spurious: u32,
-        marked: bool,
-        round: bool,
-        recovering: bool,
-        window_used: bool,
-        delivered: u32,
-        delivery_rate: Option<f64>,
-        app_limited: bool,
-    ) -> Self {
-        Self {
-            now,
-            number,
-            next,
-            rtt,
-            srtt,
-            min_rtt,
-            acked,
-            outstanding,
-            spurious,
-            marked,
-            round,
-            recovering,
-            window_used,
-            delivered,
-            delivery_rate,
-            app_limited,
-        }
+event! {
+    /// ACK for data.
+    #![expect(clippy::too_many_arguments, reason = "keyword arguments of Python")]
+    Ack {
+        now: f64 = 0.0,
+        number: u32 = 0,
+        next: u32 = 1,
+        rtt: f64 = 0.1,
+        srtt: f64 = 0.1,
+        min_rtt: f64 = 0.1,
+        acked: u32 = 1,
+        outstanding: u32 = 0,
+        spurious: u32 = 0,
+        marked: bool = false,
+        round: bool = false,
+        recovering: bool = false,
+        window_used: bool = true,
+        delivered: u32 = 0,
+        delivery_rate: Option<f64> = None,
+        app_limited: bool = false,
     }
+}
 
-    fn __deepcopy__<'py>(slf: Bound<'py, Self>, _memo: &Bound<'py, PyAny>) -> Bound<'py, Self> {
-        slf
+event! {
+    /// Packet declared lost.
+    Loss {
+        now: f64 = 0.0,
+        number: u32 = 0,
+        next: u32 = 1,
+        outstanding: u32 = 0,
+        first: bool = true,
     }
+}
 
-    fn __repr__(&self) -> String {
-        format!("{self:?}")
+event! {
+    /// Retransmission timeout (RTO).
+    Timeout {
+        now: f64 = 0.0,
+        next: u32 = 1,
+        repeated: bool = false,
+    }
+}
+
+event! {
+    /// Properties of a flow that its sender receives at the start.
+    FlowStart {
+        packet_bytes: u64 = 1000,
+        seed: u64 = 0,
+        size: Option<u64> = None,
     }
 }
 
@@ -132,99 +132,6 @@ impl From<&external::Ack> for Ack {
             delivery_rate: rate,
             app_limited: sample.is_some_and(|s| s.app_limited),
         }
-    }
-}
-
-/// Packet declared lost.
-#[pyclass(module = "levelflow._core", frozen, get_all)]
-#[derive(Debug, Clone)]
-pub struct Loss {
-    now: f64,
-    number: u32,
-    next: u32,
-    outstanding: u32,
-    first: bool,
-}
-
-#[pymethods]
-impl Loss {
-    /// Creates a loss for a test of a law.
-    #[new]
-    #[pyo3(signature = (*, now=0.0, number=0, next=1, outstanding=0, first=true))]
-    fn new(now: f64, number: u32, next: u32, outstanding: u32, first: bool) -> Self {
-        Self {
-            now,
-            number,
-            next,
-            outstanding,
-            first,
-        }
-    }
-
-    fn __deepcopy__<'py>(slf: Bound<'py, Self>, _memo: &Bound<'py, PyAny>) -> Bound<'py, Self> {
-        slf
-    }
-
-    fn __repr__(&self) -> String {
-        format!("{self:?}")
-    }
-}
-
-/// Retransmission timeout (RTO).
-#[pyclass(module = "levelflow._core", frozen, get_all)]
-#[derive(Debug, Clone)]
-pub struct Timeout {
-    now: f64,
-    next: u32,
-    repeated: bool,
-}
-
-#[pymethods]
-impl Timeout {
-    /// Creates a timeout for a test of a law.
-    #[new]
-    #[pyo3(signature = (*, now=0.0, next=1, repeated=false))]
-    fn new(now: f64, next: u32, repeated: bool) -> Self {
-        Self { now, next, repeated }
-    }
-
-    fn __deepcopy__<'py>(slf: Bound<'py, Self>, _memo: &Bound<'py, PyAny>) -> Bound<'py, Self> {
-        slf
-    }
-
-    fn __repr__(&self) -> String {
-        format!("{self:?}")
-    }
-}
-
-/// Properties of a flow that its sender receives at the start.
-#[pyclass(module = "levelflow._core", frozen, get_all)]
-#[derive(Debug, Clone)]
-pub struct FlowStart {
-    packet_bytes: u64,
-    seed: u64,
-    size: Option<u64>,
-}
-
-#[pymethods]
-impl FlowStart {
-    /// Creates a flow for a test of a law.
-    #[new]
-    #[pyo3(signature = (*, packet_bytes=1000, seed=0, size=None))]
-    fn new(packet_bytes: u64, seed: u64, size: Option<u64>) -> Self {
-        Self {
-            packet_bytes,
-            seed,
-            size,
-        }
-    }
-
-    fn __deepcopy__<'py>(slf: Bound<'py, Self>, _memo: &Bound<'py, PyAny>) -> Bound<'py, Self> {
-        slf
-    }
-
-    fn __repr__(&self) -> String {
-        format!("{self:?}")
     }
 }
 
