@@ -101,7 +101,7 @@ def goodputs(law: str, flows: int, lie: dict[str, Any] | None) -> list[float]:
     """Returns the goodput per honest flow and the goodput of the liar after `SETTLED`, b/s."""
     table = network(law, flows, lie).run().flows
     settled = table.filter(table["t"] > SETTLED)
-    rates = [settled.filter(settled["flow"] == name)["throughput_bps"].to_numpy().mean() for name in ("honest", "liar")]
+    rates = [settled.filter(settled["flow"] == name)["goodput_bps"].to_numpy().mean() for name in ("honest", "liar")]
     return [float(rates[0]) / (flows - 1), float(rates[1])]
 
 

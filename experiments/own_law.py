@@ -6,12 +6,10 @@ both process the same events. Times are those of the engine alone: the smallest 
 
 from __future__ import annotations
 
-import json
 import time
 from pathlib import Path
 
 from levelflow import Scenario, _core
-from levelflow.lawfile import laws_of
 
 LAWS = Path(__file__).parents[1] / "tests" / "laws" / "windows.py"
 TWINS = {"newreno": "pynewreno", "vegas": "pyvegas"}
@@ -29,9 +27,8 @@ def network(law: str, duration: str = "60 s") -> Scenario:
 
 def seconds(scenario: Scenario) -> tuple[float, int]:
     """Returns the processor time of a run in the engine, and its packet-hops."""
-    raw = json.loads(scenario.to_json())
-    laws = [law.engine for law in laws_of(raw.pop("law_files"))]
-    simulation = _core.Simulation(json.dumps(raw), None, 1, laws)
+    source = scenario.input()
+    simulation = _core.Simulation(source.network, None, 1, [law.engine for law in source.laws])
     begin = time.process_time()
     simulation.advance(simulation.duration, 2**62)
     return time.process_time() - begin, simulation.packet_hops

@@ -27,6 +27,8 @@ API = {
     "levelflow.summary": [],
     "levelflow.results": ["Result"],
     "levelflow.running": ["Interrupted"],
+    "levelflow.law": ["Law", "Ack", "Loss", "Timeout", "FlowStart"],
+    "levelflow.testing": ["check_law"],
     "levelflow.laws": ["Router", "Sender", "BufferAlgorithm"],
     "levelflow.capture": [],
     "levelflow.report.compare": [],
@@ -65,8 +67,7 @@ def copy() -> None:
         if name.suffix == ".ipynb":
             notebook(name)
         elif name.suffix == ".md":
-            # Without the backslash, `[a][b]` in the name of a metric is a cross-reference of mkdocstrings.
-            text = (CHECKOUT / name).read_text(encoding="utf-8").replace(".ipynb)", ".md)").replace("][", "]\\[")
+            text = (CHECKOUT / name).read_text(encoding="utf-8").replace(".ipynb)", ".md)")
             (PAGES / name).write_text(text, encoding="utf-8")
         else:
             shutil.copyfile(CHECKOUT / name, PAGES / name)

@@ -196,7 +196,7 @@ def _chapter(title: str, found: Sequence[Found], record: Record) -> Iterator[str
 def _expected(entry: Entry, check: Check) -> str:
     at = f" ({check.at})" if check.at else ""
     unit = unit_of(Outcome(entry, entry.check.index(check), "reproduced"))
-    return f"{check.metric}{at} {expected(check, unit)}"
+    return f"`{check.metric}`{at} {expected(check, unit)}"
 
 
 def _measured(name: str, record: Record) -> str:

@@ -34,6 +34,9 @@ from levelflow._core import Ack, FlowStart, Loss, Timeout
 
 __all__ = ["Ack", "FlowStart", "Law", "Loss", "Timeout", "parameter"]
 
+#: Key of a scenario with the texts of its law files.
+LAW_FILES = "law_files"
+
 Unit = Literal["number", "time", "rate", "size", "packets"]
 
 
@@ -94,7 +97,7 @@ class Law(ABC):
         self.flow = flow
         self.start()
 
-    def start(self) -> None:
+    def start(self) -> None:  # noqa: B027 - optional: a law may set its state in the class
         """Sets the initial state."""
 
     @abstractmethod

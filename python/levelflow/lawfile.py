@@ -99,10 +99,10 @@ def load(name: str, source: str) -> tuple[OwnLaw, ...]:
     module = types.ModuleType(f"levelflow_law_{_digest(name + source)[:16]}")
     sys.modules[module.__name__] = module  # dataclasses look up their module
     try:
-        exec(compile(source, name, "exec"), module.__dict__)
+        exec(compile(source, name, "exec", dont_inherit=True), module.__dict__)
     except (Exception, SystemExit) as error:
         raise ScenarioError(f"{where(name, error)}: {shown(error)}") from error
-    found = [kind for kind in vars(module).values() if isinstance(kind, type) and issubclass(kind, Law)]
+    found = dict.fromkeys(kind for kind in vars(module).values() if isinstance(kind, type) and issubclass(kind, Law))
     kinds = [kind for kind in found if kind.__module__ == module.__name__ and not kind.__name__.startswith("_")]
     if not kinds:
         raise ScenarioError(f"{name}: has no law; needs a class that inherits from levelflow.law.Law")
@@ -142,8 +142,7 @@ def own(kind: type[Law], file: str) -> OwnLaw:
 def _law(kind: type[Law], name: str, file: str, rows: list[Table], types_of: dict[str, Any]) -> OwnLaw:
     def params(values: Sequence[float]) -> Any:
         try:
-            pairs = zip(rows, values, strict=True)
-            return kind.Params(**{row["name"]: typed(row, types_of[row["name"]], value) for row, value in pairs})
+            return params_of(kind, rows, types_of, values)
         except ValueError as error:
             raise ValueError(f"{name}: {error}") from error
         except Exception as error:
@@ -191,6 +190,12 @@ def table(params: type[Any]) -> tuple[list[Table], dict[str, Any]]:
     return rows, types_of
 
 
+def params_of(kind: type[Law], rows: Sequence[Table], types_of: dict[str, Any], values: Sequence[float]) -> Any:
+    """Returns the parameters of a law from values in base units, in the order of its table."""
+    pairs = zip(rows, values, strict=True)
+    return kind.Params(**{row["name"]: typed(row, types_of[row["name"]], value) for row, value in pairs})
+
+
 def typed(row: Table, kind: Any, value: float) -> Any:
     """Converts a value in base units to the type of its field."""
     if row["unit"] == "choice":
@@ -207,8 +212,11 @@ def fault(error: _core.LawError, laws: Sequence[OwnLaw]) -> ScenarioError:
     cause = error.__cause__ or error
     place = where(law.file, cause)
     if place == law.file:  # a rate or a window that is not allowed
-        code = getattr(law.kind, method).__code__
-        place = f"{law.file}, line {code.co_firstlineno}, after {method}"
+        code = getattr(getattr(law.kind, method), "__code__", None)
+        if code is None or code.co_filename != law.file:
+            place = f"{law.file}, after {method}"
+        else:
+            place = f"{law.file}, line {code.co_firstlineno}, after {method}"
     return ScenarioError(f"{place}: {shown(cause)} (at {now_s:.6g} s of the run)")
 
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from levelflow.records import ScenarioRecord
 
 EVENTS_PER_STEP = 250_000  # about 20 ms, the delay after which Ctrl-C and the progress bar react
-SLOWDOWN = 100  # events per step are divided by this number if laws in Python run
+OWN_LAW_EVENTS_PER_STEP = 2_500  # the same, if laws in Python run
 FLUSH_EVERY_S = 1.0  # interval between two writes: a killed process loses the results since the last one
 
 
@@ -75,11 +75,14 @@ def run(
     recording = Recording(text, resolved, origin, out, simulation)
     try:
         with _signals() as caught, _reporting(progress, resolved["name"]) as report:
-            _advance(simulation, recording, capture, caught, report, EVENTS_PER_STEP // (SLOWDOWN if laws else 1))
+            _advance(
+                simulation, recording, capture, caught, report, OWN_LAW_EVENTS_PER_STEP if laws else EVENTS_PER_STEP
+            )
     except _core.LawError as error:
         from levelflow.lawfile import fault
 
-        recording.discard()
+        with suppress(OSError):  # the error of the law matters more than files that cannot be removed
+            recording.discard()
         raise fault(error, laws) from error
     except BaseException:
         with suppress(OSError, ScenarioError):  # closing may fail, too, as on a full disk; stored rows stay

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 from levelflow import _core, files
 from levelflow._core import ScenarioError
 from levelflow.keywords import FlowKeys, LinkKeys, ScenarioKeys
+from levelflow.law import LAW_FILES
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -22,11 +23,9 @@ if TYPE_CHECKING:
     from levelflow.lawfile import OwnLaw
     from levelflow.records import ScenarioRecord
     from levelflow.results import Result
+    from levelflow.running import Input
 
 __all__ = ["Scenario", "ScenarioError"]
-
-#: Key of a scenario with the texts of its law files.
-LAW_FILES = "law_files"
 
 Method = TypeVar("Method", bound="Callable[..., Any]")
 
@@ -213,25 +212,28 @@ class Scenario:
         Raises:
             ScenarioError: If the scenario is invalid; one line per mistake, with its place and the allowed values.
         """
-        network, laws = self._split()
-        resolved: ScenarioRecord = json.loads(self._checked(_core.resolve, network, [law.engine for law in laws]))
-        return resolved
+        return self.input().resolved
 
-    def _split(self) -> tuple[str, list[OwnLaw]]:
-        """Returns the scenario for the engine as canonical JSON, and its own laws.
+    def input(self) -> Input:
+        """Returns the input of a run.
 
         Raises:
-            ScenarioError: If a law file is invalid, or the scenario of another program has law files.
+            ScenarioError: If the scenario or a law file is invalid, or the scenario of another program has law files.
         """
-        text = self.to_json()
-        if LAW_FILES not in self.raw:
-            return text, []
-        if not self.reads_files:
-            raise ScenarioError(f"{LAW_FILES}: code of another program does not run here")
-        from levelflow.lawfile import laws_of
+        from levelflow.running import Input
 
-        network = json.loads(text)
-        return self._text({key: network[key] for key in network.keys() - {LAW_FILES}}), laws_of(network[LAW_FILES])
+        text = network = self.to_json()
+        laws: list[OwnLaw] = []
+        if LAW_FILES in self.raw:
+            if not self.reads_files:
+                raise ScenarioError(f"{LAW_FILES}: code of another program does not run here")
+            from levelflow.lawfile import laws_of
+
+            raw = json.loads(text)
+            laws = laws_of(raw.pop(LAW_FILES))
+            network = self._text(raw)
+        resolved: ScenarioRecord = json.loads(self._checked(_core.resolve, network, [law.engine for law in laws]))
+        return Input(text, network, laws, resolved, self.origin)
 
     def run(
         self,
@@ -251,13 +253,12 @@ class Scenario:
                 number. Results are bit-identical.
 
         Raises:
-            ScenarioError: If the scenario is invalid, or a law of a law file fails; nothing is written.
+            ScenarioError: If the scenario is invalid, or a law of a law file fails; no result is written.
             Interrupted: On Ctrl-C or SIGTERM, after the files were completed up to that point.
         """
-        from levelflow.running import Input, run
+        from levelflow.running import run
 
-        source = Input(self.to_json(), *self._split(), self.resolve(), self.origin)
-        return run(source, out, progress, capture, threads)
+        return run(self.input(), out, progress, capture, threads)
 
     def complete(self) -> Table:
         """Returns the scenario as written, with the contents of files in place of `cdf` sizes and link traces.

@@ -9,7 +9,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 #: Generators that need a seed as their argument.
-GENERATORS = {"random.Random", "numpy.random.default_rng"}
+GENERATORS = {
+    "random.Random",
+    *(
+        f"numpy.random.{name}"
+        for name in ("default_rng", "Generator", "RandomState", "SeedSequence", "MT19937", "PCG64", "Philox", "SFC64")
+    ),
+}
 #: Prefixes of functions with a hidden state.
 HIDDEN_STATE = ("random.", "numpy.random.", "os.urandom", "os.getrandom")
 SEED_HINT = "set draws = True and use random.Random(self.flow.seed)"

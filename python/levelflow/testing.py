@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from levelflow import _core, files
 from levelflow._core import Ack, FlowStart, Loss, ScenarioError, Timeout
-from levelflow.lawfile import OwnLaw, load, own, shown, table, typed, where
+from levelflow.lawfile import OwnLaw, load, own, params_of, shown, table, where
 from levelflow.running import Input, run
 from levelflow.scenario import Scenario
 
@@ -76,7 +76,7 @@ def _corners(kind: type[Law]) -> Iterator[Any]:
     for changes in [{}, *ends, *single]:
         values = {row["name"]: row["default"] for row in rows} | changes
         try:
-            yield kind.Params(**{row["name"]: typed(row, types_of[row["name"]], values[row["name"]]) for row in rows})
+            yield params_of(kind, rows, types_of, [values[row["name"]] for row in rows])
         except ValueError:
             continue
 
@@ -140,6 +140,7 @@ def _follow(kind: type[Law], file: str, params: Any, events: list[Event]) -> lis
     event: Event | str = "start"
     try:
         sender = kind(params, FlowStart(seed=1))
+        _core.check_limits(sender)
         for event in events:
             seen.append(_handle(sender, event))
             _core.check_limits(sender)

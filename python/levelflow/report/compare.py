@@ -9,6 +9,7 @@ import matplotlib as mpl
 import numpy as np
 
 from levelflow._core import ScenarioError
+from levelflow.law import LAW_FILES
 from levelflow.report import series
 from levelflow.report.plots import arranged, figure_of, look
 from levelflow.report.tables import (
@@ -56,7 +57,7 @@ MOST_FLOWS, MOST_LINKS = 4, 2
 #: Limits on the differences listed in a result's name, and on its letters. The directory name replaces longer names.
 PARTS, LETTERS = 3, 44
 #: Scenario keys that do not distinguish experiments.
-ASIDE = ("name", "description", "seed")
+ASIDE = ("name", "description", "seed", LAW_FILES)
 #: Links have no panel if their mean queueing delay is at most this fraction of the largest mean.
 QUIET = 0.1
 #: Fair rates and buffers are not drawn if they exceed all curves by more than this factor.
@@ -178,6 +179,7 @@ def _descriptions(result: RunData) -> dict[str, str]:
             found[key] = str(value)
 
     take("", {key: value for key, value in raw.items() if key not in ASIDE})
+    found |= {f"{LAW_FILES}.{file['name']}": file["sha256"][:8] for file in raw.get(LAW_FILES, [])}
     return found | {"seed": str(result.manifest["seed"])}
 
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from levelflow.law import LAW_FILES
 from levelflow.report import network, series
 from levelflow.report.tables import html_table, rate, tables, time, verdict
 from levelflow.report.transfers import HIGH, LOW, transfers
@@ -401,13 +402,22 @@ def _tables(result: RunData) -> str:
 def _rerun_section(result: RunData, command: str) -> str:
     import tomli_w
 
-    text = tomli_w.dumps({"name": result.scenario["name"], **result.manifest["raw"]})
-    saved = shlex.join(["levelflow", "run", f"{result.scenario['name']}.toml", "--seed", str(result.manifest["seed"])])
+    raw = {"name": result.scenario["name"], **result.manifest["raw"]}
+    own = raw.pop(LAW_FILES, [])
+    text = tomli_w.dumps(raw)
+    laws = [word for law in own for word in ("--law-file", law["name"])]
+    seed = str(result.manifest["seed"])
+    saved = shlex.join(["levelflow", "run", f"{result.scenario['name']}.toml", "--seed", seed, *laws])
+    codes = "".join(
+        f"<details><summary>{escape(law['name'])}</summary><pre><code>{escape(law['source'])}</code></pre></details>"
+        for law in own
+    )
     first = f"<pre><code>{escape(command)}</code></pre><p>or save the scenario below, and run</p>" if command else ""
     here = [name for name in TABLES if result.path is None or (result.path / name).exists()]
     links = ", ".join(f'<a href="{name}">{name}</a>' for name in here)
     capacity = ", ".join(sorted({rate(link["capacity_bps"]) for link in result.scenario["links"]}))
     return (
         f"{first}<pre><code>{escape(saved)}</code></pre><details><summary>The scenario, with links of {capacity}"
-        f"</summary><pre><code>{escape(text)}</code></pre></details><p>Data in the directory of this page: {links}.</p>"
+        f"</summary><pre><code>{escape(text)}</code></pre></details>{codes}"
+        f"<p>Data in the directory of this page: {links}.</p>"
     )

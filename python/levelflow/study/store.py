@@ -123,7 +123,7 @@ class Store:
             self._base = self.path
 
     def _finish(self) -> None:
-        """Moves a committed study to its place, its identity last."""
+        """Moves a committed study to its place, its identity last. A folder without a study is left unless empty."""
         folder = self.path / COMMIT
         if self._found(folder) is not None:
             for name in ("failures.json", "runs", "study.json"):
@@ -132,7 +132,8 @@ class Store:
                         shutil.rmtree(self.path / name)
                     (folder / name).replace(self.path / name)
             _core.sync(self.path)
-        _remove(folder)
+        with contextlib.suppress(OSError):
+            folder.rmdir()
 
     def write(self, finished: list[Finished]) -> None:
         """Adds finished runs in one new file per partition. A file gets its final name after it is complete."""

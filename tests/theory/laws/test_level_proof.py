@@ -459,9 +459,10 @@ def settling_of_rates(seed):
     def level_of(sender, tick):
         return share if tick >= final else wanted[tick // 41][sender]
 
-    for now, _ in arrivals(senders, 520, 3.1, level_of):
+    bound = 4 * max(map(sum, delays)) + 6.2 * INTERVAL + 5 * gap
+    for now, _ in arrivals(senders, final + int(bound) + INTERVAL, 3.1, level_of):
         last = now if any(sender.rate != share for sender in senders) else last
-    return last - final, 4 * max(map(sum, delays)) + 6.2 * INTERVAL + 5 * gap
+    return last - final, bound
 
 
 def test_theorem_3_rates_settle_within_four_round_trips_and_some_intervals():
@@ -520,5 +521,5 @@ def test_theorem_4_traffic_above_the_capacity_is_at_most_that_of_unannounced_flo
 
 def test_theorem_4_needs_a_target_below_95_7_percent():
     """Four updates of lemma 4 end at most this far above the equal share. Flows must not exceed the capacity then."""
-    above = 0.75**4 / 7
+    above = (1 - level.GAIN) ** 4 * level.NEAR / (1 - level.NEAR)
     assert 0.956 * (1 + above) < 1 < 0.957 * (1 + above)
