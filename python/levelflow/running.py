@@ -58,6 +58,13 @@ class Input(NamedTuple):
     origin: str | None
 
 
+def law_error(error: _core.LawError, laws: list[OwnLaw]) -> ScenarioError:
+    """Returns the error for an exception in a law in Python."""
+    from levelflow.lawfile import fault
+
+    return fault(error, laws)
+
+
 def run(
     source: Input,
     out: Path | str | None,
@@ -72,6 +79,8 @@ def run(
         simulation = _core.Simulation(network, links, threads, [law.engine for law in laws])
     except ScenarioError as error:
         raise ScenarioError(f"{origin}: {error}" if origin else str(error)) from None
+    except _core.LawError as error:
+        raise law_error(error, laws) from error
     recording = Recording(text, resolved, origin, out, simulation)
     try:
         with _signals() as caught, _reporting(progress, resolved["name"]) as report:
@@ -79,11 +88,9 @@ def run(
                 simulation, recording, capture, caught, report, OWN_LAW_EVENTS_PER_STEP if laws else EVENTS_PER_STEP
             )
     except _core.LawError as error:
-        from levelflow.lawfile import fault
-
         with suppress(OSError):  # the error of the law matters more than files that cannot be removed
             recording.discard()
-        raise fault(error, laws) from error
+        raise law_error(error, laws) from error
     except BaseException:
         with suppress(OSError, ScenarioError):  # closing may fail, too, as on a full disk; stored rows stay
             recording.close("partial", None)

@@ -220,7 +220,7 @@ class Scenario:
         Raises:
             ScenarioError: If the scenario or a law file is invalid, or the scenario of another program has law files.
         """
-        from levelflow.running import Input
+        from levelflow.running import Input, law_error
 
         text = network = self.to_json()
         laws: list[OwnLaw] = []
@@ -232,7 +232,10 @@ class Scenario:
             raw = json.loads(text)
             laws = laws_of(raw.pop(LAW_FILES))
             network = self._text(raw)
-        resolved: ScenarioRecord = json.loads(self._checked(_core.resolve, network, [law.engine for law in laws]))
+        try:
+            resolved: ScenarioRecord = json.loads(self._checked(_core.resolve, network, [law.engine for law in laws]))
+        except _core.LawError as error:
+            raise law_error(error, laws) from error
         return Input(text, network, laws, resolved, self.origin)
 
     def run(

@@ -57,7 +57,7 @@ fn claim_if(path: &Path, is_at: impl Fn(&File, &Path) -> bool) -> io::Result<Fil
         }
     }
     Err(io::Error::other(
-        "this file system does not support locks; choose another directory",
+        "this file system gives an open file another identity than its path; choose another directory",
     ))
 }
 
@@ -135,7 +135,7 @@ mod tests {
     fn a_file_system_without_identities_of_files_is_refused() {
         let dir = tempfile::tempdir().unwrap();
         let refused = claim_if(&dir.path().join("a"), |_, _| false).unwrap_err().to_string();
-        assert!(refused.contains("does not support locks"), "{refused}");
+        assert!(refused.contains("another identity than its path"), "{refused}");
     }
 
     #[test]

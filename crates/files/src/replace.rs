@@ -17,8 +17,8 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let name = path.file_name().ok_or(io::ErrorKind::IsADirectory)?;
     let part = path.with_file_name(format!(".{}.part", name.to_string_lossy()));
     let mut file = claim(&part)?;
-    let written = keep_permissions(&file, &path)
-        .and_then(|()| write(&mut file, bytes))
+    let written = write(&mut file, bytes)
+        .and_then(|()| keep_permissions(&file, &path))
         .and_then(|()| fs::rename(&part, &path));
     if written.is_err() {
         let _ = fs::remove_file(&part);

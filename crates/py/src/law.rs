@@ -263,10 +263,10 @@ impl PythonLaws {
     }
 
     /// Returns the laws for the engine.
-    pub fn own(&self) -> OwnLaws {
+    pub fn own(&self, py: Python<'_>) -> OwnLaws {
         let each = |law: &Py<PythonLaw>| -> Arc<dyn ExternalLaw> {
             Arc::new(Adapter {
-                law: Python::attach(|py| law.clone_ref(py)),
+                law: law.clone_ref(py),
                 fault: Arc::clone(&self.fault),
             })
         };
@@ -278,8 +278,8 @@ impl PythonLaws {
         let law = self
             .laws
             .iter()
-            .find(|law| law.get().info.name == params.law.info().name);
-        let Some(law) = law else { return Ok(()) };
+            .find(|law| law.get().info.name == params.law.info().name)
+            .expect("flows name only these laws");
         let read = law.get().read.call1(py, (params.values.to_vec(),));
         read.map(drop).map_err(|error| match error.value(py).str() {
             Ok(text) if !error.is_instance_of::<PyKeyboardInterrupt>(py) => {

@@ -18,7 +18,7 @@ use crate::law::{PythonLaw, PythonLaws};
 pub fn read(py: Python<'_>, json: &str, laws: &PythonLaws) -> PyResult<(Scenario, Resolved)> {
     let value = serde_json::from_str(json).map_err(|e| PyValueError::new_err(e.to_string()))?;
     let mut scenario = Scenario::from_value(&value).map_err(refuse)?;
-    scenario.own_laws = laws.own();
+    scenario.own_laws = laws.own(py);
     let resolved = scenario.resolve().map_err(refuse)?;
     for (i, flow) in resolved.network.flows.iter().enumerate() {
         if let AnyParams::External(params) = &flow.params {
@@ -26,6 +26,7 @@ pub fn read(py: Python<'_>, json: &str, laws: &PythonLaws) -> PyResult<(Scenario
             laws.check(py, &place, params)?;
         }
     }
+    laws.raise(py)?;
     Ok((scenario, resolved))
 }
 

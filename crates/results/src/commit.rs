@@ -247,6 +247,11 @@ fn check(target: &Path, keeps_scenario: bool, origin: Option<&Path>) -> Result<(
         Ok(found) => found,
         Err(error) => return refuse(&reason(&error)),
     };
+    if found.iter().any(|name| name == COMMIT) {
+        return refuse(&format!(
+            "its entry `{COMMIT}` is not of a result; choose another with --out"
+        ));
+    }
     let manifest = manifest(target);
     let ours = |name: &String| is_of_result(name) || [COMMIT, WHOLE, ".lock"].contains(&name.as_str());
     // A run that stopped before its manifest leaves only stored rows and hidden files. Other files belong to the user.

@@ -141,7 +141,9 @@ impl Recording {
             self.write_groups(i, true)?;
             let (whole, file) = (self.whole(self.tables[i].name), self.tables[i].file.take());
             let Some(file) = file else { continue };
-            file.close().map_err(Error::at(&whole))?;
+            let closed = file.close();
+            self.is_torn |= closed.is_err();
+            closed.map_err(Error::at(&whole))?;
         }
         self.manifest = self.state(if complete { "complete" } else { "partial" }, now_s);
         self.keep_json(MANIFEST, &self.manifest)?;
@@ -182,10 +184,15 @@ impl Recording {
 
     /// Writes complete row groups to the single file of a table. At the end of the run, also writes the remaining rows.
     fn write_groups(&mut self, table: usize, ended: bool) -> Result<(), Error> {
+        let written = self.grow(table, ended);
+        self.is_torn |= written.is_err();
+        written
+    }
+
+    fn grow(&mut self, table: usize, ended: bool) -> Result<(), Error> {
         let whole = self.whole(self.tables[table].name);
         let growing = &mut self.tables[table];
         let Some(rest) = &mut growing.rest else { return Ok(()) };
-        self.is_torn = true; // until the last write has succeeded
         while rest.rows() >= ROWS_PER_GROUP || ended && (rest.rows() > 0 || growing.file.is_none()) {
             let rows = rest.split_front(rest.rows().min(ROWS_PER_GROUP));
             let mut file = if let Some(file) = growing.file.take() {
@@ -197,7 +204,6 @@ impl Recording {
             file.write(&rows, &self.names).map_err(Error::at(&whole))?;
             growing.file = Some(file);
         }
-        self.is_torn = false;
         Ok(())
     }
 

@@ -414,6 +414,6 @@ impl FlowReader<'_> {
             return Err(place.key("unmarked").error(Problem::Conflict(problem)));
         }
         let first = &self.links[route.forward[0] as usize];
-        lie.read(&place, law, first.capacity).map(Some)
+        lie.read(&place, law, first.largest_capacity()).map(Some)
     }
 }

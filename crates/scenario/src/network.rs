@@ -73,6 +73,13 @@ pub struct LinkSpec<P: Protocol> {
 }
 
 impl<P: Protocol> LinkSpec<P> {
+    /// Returns the largest capacity during the run.
+    #[must_use]
+    pub fn largest_capacity(&self) -> Rate {
+        let later = self.changes.iter().map(|state| state.capacity);
+        later.fold(self.capacity, |most, rate| if rate > most { rate } else { most })
+    }
+
     /// Returns the service rate of the link with this capacity. This is the capacity, or the rate of a shaper or
     /// policer if that is lower.
     #[must_use]

@@ -3,7 +3,7 @@
 
 use derive_more::{Display, Error};
 use levelflow_laws::{Any, AnyHeader, FlowInfo, Protocol, SenderLaw};
-use levelflow_scenario::{Arrivals, FlowSpec, LinkSpec, Network};
+use levelflow_scenario::{Arrivals, FlowSpec, Network};
 use levelflow_units::{Bytes, Duration, Time};
 
 use crate::flow::Flow;
@@ -73,11 +73,7 @@ impl EventBudget {
 /// Returns the default limit on the events per simulated second. Networks that deliver most packets need fewer events.
 fn default_event_limit<P: Protocol>(network: &Network<P>) -> u64 {
     let smallest = network.flows.iter().map(|flow| flow.packet.get()).min().unwrap_or(1);
-    let largest = |link: &LinkSpec<P>| {
-        let later = link.changes.iter().map(|state| state.capacity.bps());
-        later.fold(link.capacity.bps(), f64::max)
-    };
-    let capacity: f64 = network.links.iter().map(largest).sum();
+    let capacity: f64 = network.links.iter().map(|link| link.largest_capacity().bps()).sum();
     let packets = capacity / (8.0 * smallest.max(1) as f64);
     (MIN_EVENT_LIMIT + EVENTS_PER_LINK * network.links.len() as f64 + EVENTS_PER_PACKET * packets) as u64
 }

@@ -265,10 +265,10 @@ where
             }
             if stop == self.next_sample {
                 Sim::take_sample(&mut self.parts);
+                Sim::check_limits(&mut self.parts)?;
                 self.next_sample = stop + sample;
             }
             if stop == second && stop < until {
-                Sim::check_limits(&mut self.parts)?;
                 Sim::next_second(&mut self.parts);
             }
             if stop == until && until < self.next_sample {

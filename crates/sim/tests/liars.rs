@@ -25,7 +25,7 @@ fn four(law: &Value, more: &Value) -> Value {
 }
 
 fn goodput(run: &Run, flow: usize) -> f64 {
-    mean(&series(&run.flows, "flow", flow, "throughput_bps", 5.0))
+    mean(&series(&run.flows, "flow", flow, "goodput_bps", 5.0))
 }
 
 /// A factor of 1 changes no header. The engine with liars then gives the results of the honest engines.
@@ -69,6 +69,22 @@ fn a_receiver_withholds_the_given_fraction_of_acks() {
         let kept = flow.acks.lost as f64 / flow.acks.sent as f64;
         assert!((low..=high).contains(&kept), "{withheld}: {kept}");
         assert_eq!(run.summary.flows[0].acks.lost, 0, "an honest receiver");
+    }
+}
+
+#[test]
+fn lies_are_the_same_on_several_threads() {
+    for lie in [
+        json!({"withheld": "50 %"}),
+        json!({"receiver": {"rate": "* 3"}, "sender": {"rtt": "* 2"}}),
+    ] {
+        let scenario = four(&json!("rcp"), &json!({ "lie": lie }));
+        let (alone, _) = run_on(1, &scenario);
+        for threads in [2, 4] {
+            let (run, cut) = run_on(threads, &scenario);
+            assert!(cut);
+            assert_same(&run, &alone);
+        }
     }
 }
 

@@ -7,7 +7,7 @@ use crate::common::{NO_LIMIT, Run, column, finish, start, try_start};
 use levelflow_laws::aqm::QUEUES;
 use levelflow_laws::{Any, AnyParams, LAWS, LawInfo, Protocol};
 use levelflow_results::{Column, Table};
-use levelflow_scenario::law_params;
+use levelflow_scenario::{Encapsulation, law_params};
 use levelflow_units::{Duration, Time};
 use proptest::prelude::*;
 use serde_json::{Value, json};
@@ -48,9 +48,11 @@ fn named(law: &Value) -> &str {
         .unwrap_or_else(|| law.as_object().unwrap().keys().next().unwrap())
 }
 
-/// Smallest packet that has room for the headers of every law in every encapsulation, bytes: QUIC over IPv4 (99), and
-/// the largest header of a law (31).
-const SMALLEST: u32 = 99 + 31 + 1;
+/// Returns the smallest packet that has room for the headers of every law in every encapsulation, bytes.
+fn smallest() -> u32 {
+    let headers = LAWS.iter().map(|law| Encapsulation::Quic.headers(law).get());
+    headers.max().unwrap() as u32 + 1
+}
 
 fn text(unit: &'static str, range: std::ops::Range<u32>) -> impl Strategy<Value = String> {
     range.prop_map(move |x| format!("{x} {unit}"))
@@ -242,7 +244,7 @@ fn scenario(seed: u64, links: &[Value], flows: &[Value]) -> Value {
 pub fn network() -> impl Strategy<Value = Value> {
     let encapsulation = prop_oneof![Just("none"), Just("ethernet+ipv4+udp"), Just("ipv6"), Just("quic")];
     let parts = encapsulation.prop_flat_map(|encapsulation| {
-        let smallest = if encapsulation == "none" { 40 } else { SMALLEST };
+        let smallest = if encapsulation == "none" { 40 } else { smallest() };
         (Just(encapsulation), part("", smallest))
     });
     (any::<u32>(), parts, any::<bool>()).prop_map(|(seed, (encapsulation, (links, flows)), ideal)| {
@@ -336,7 +338,7 @@ proptest! {
     }
 
     #[test]
-    fn parts_that_share_nothing_do_not_affect_each_other(seed in any::<u32>(), one in part("", SMALLEST), other in part("far ", SMALLEST)) {
+    fn parts_that_share_nothing_do_not_affect_each_other(seed in any::<u32>(), one in part("", smallest()), other in part("far ", smallest())) {
         let alone = run(&scenario(seed.into(), &one.0, &one.1));
         let both = run(&scenario(seed.into(), &[one.0, other.0].concat(), &[one.1, other.1].concat()));
         let (flows, links) = (alone.summary.flows.len(), alone.summary.links.len());

@@ -127,10 +127,17 @@ fn applications_are_the_same_on_several_threads() {
     }
 }
 
+/// The busiest second is the second one of three, and then the last one, whose end is a sample.
 #[test]
 fn the_limit_on_events_applies_to_the_same_runs_on_several_threads() {
-    let mut scenario = ring(&json!("cubic"), 4, &json!({}));
-    scenario["duration"] = json!("2.5 s");
+    for (duration, start) in [("2.5 s", "0 s"), ("2 s", "1 s")] {
+        check_event_limit(duration, start);
+    }
+}
+
+fn check_event_limit(duration: &str, start_of_flows: &str) {
+    let mut scenario = ring(&json!("cubic"), 4, &json!({ "flow": { "start": start_of_flows } }));
+    scenario["duration"] = json!(duration);
     let mut sim = try_start(&scenario).unwrap();
     let counts = [1, 2, 3].map(|second| {
         let before = sim.events();

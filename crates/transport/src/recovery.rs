@@ -11,16 +11,17 @@ use crate::rtt::RttEstimator;
 use crate::scoreboard::{Change, Scoreboard};
 use crate::stream::Chunk;
 
-/// Counts of a sender's data.
+/// Counts of a sender's data. Loss recovery counts bytes without headers, [`FlowCounters`](crate::FlowCounters) with
+/// headers.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
 pub struct Totals {
     /// Data packets that have arrived, according to ACKs.
     pub delivered: u64,
-    /// Bytes of the data packets known to have arrived, without headers.
+    /// Bytes of the data packets known to have arrived.
     pub delivered_bytes: u64,
     /// Data packets declared lost.
     pub lost: u64,
-    /// Bytes of the data packets declared lost, without headers.
+    /// Bytes of the data packets declared lost.
     pub lost_bytes: u64,
     /// Packets spuriously declared lost.
     pub spurious: u64,

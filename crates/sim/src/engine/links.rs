@@ -224,6 +224,12 @@ impl<P: Protocol> Sim<P> {
         if self.trace.is_some() {
             self.traced(link, id, fate);
         }
+        self.forget(id, fate);
+    }
+
+    /// Counts and frees a packet that does not arrive.
+    #[cold]
+    pub(super) fn forget(&mut self, id: PacketId, fate: Fate) {
         let count = |books: &mut PacketCounts| match fate {
             Fate::Lost => books.lost += 1,
             _ => books.dropped += 1,

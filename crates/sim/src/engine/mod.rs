@@ -30,7 +30,7 @@ use crate::link::Link;
 use crate::packet::{Label, Packet, Slab};
 use crate::pipe::Pipes;
 use crate::prefetch::prefetch;
-use crate::trace::Trace;
+use crate::trace::{Fate, Trace};
 use levelflow_results::Recorder;
 use levelflow_scenario::{LinkSpec, MemorySpec, Network};
 
@@ -320,7 +320,7 @@ impl<P: Protocol> Sim<P> {
                 let (packet, next) = self.ack_delays[i].pop(self.now);
                 self.reschedule(next, target);
                 if self.ack_delays[i].withholds() {
-                    return self.withhold(packet);
+                    return self.forget(packet, Fate::Lost);
                 }
                 self.forward(packet);
             }

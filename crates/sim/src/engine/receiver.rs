@@ -127,14 +127,6 @@ impl<P: Protocol> Sim<P> {
         }
     }
 
-    /// Withholds an ACK, and adds it to the lost ACKs.
-    pub(super) fn withhold(&mut self, id: PacketId) {
-        let i = self.packets[id].flow;
-        self.entries[self.flows[i].entry].counters.acks.lost += 1;
-        self.packets.remove(id);
-        self.left_network(i);
-    }
-
     /// Returns the delayed ACKs of all receivers.
     pub(super) fn held_acks(&self) -> impl Iterator<Item = PacketId> + '_ {
         self.flows.iter().filter_map(|f| f.incoming.as_ref()?.delayed)
