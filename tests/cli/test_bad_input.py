@@ -133,6 +133,19 @@ def test_reading_leaves_a_commit_directory_that_no_run_has_written(tmp_path):
     assert (tmp_path / "mine/.commit/notes").read_text() == "mine"
 
 
+def test_a_run_and_a_study_refuse_a_commit_directory_of_others_before_they_begin(levelflow, tmp_path):
+    (tmp_path / "s.toml").write_text(GOOD)
+    (tmp_path / "study.toml").write_text('[study]\nscenario = "s.toml"\n[[axis]]\npath = "seed"\nvalues = [1, 2]\n')
+    for command in (["run", "s.toml", "--no-plots"], ["study", "study.toml"]):
+        folder = tmp_path / command[0]
+        (folder / ".commit").mkdir(parents=True)
+        (folder / ".commit/manifest.json").write_text("mine")
+        done = levelflow(*command, "--out", str(folder))
+        assert (done.returncode, done.stderr.count("\n")) == (2, 1), done.stderr
+        assert ".commit" in done.stderr
+        assert (folder / ".commit/manifest.json").read_text() == "mine"
+
+
 def test_a_run_that_outgrows_its_memory_ends_in_one_line_and_keeps_what_it_has(levelflow, tmp_path):
     grows = GOOD.replace('"jetmax"', '{ cbr = { rate = "10 Gb/s" } }')
     (tmp_path / "s.toml").write_text('memory_limit = "50 MB"\nsample = "10 ms"\n' + grows)

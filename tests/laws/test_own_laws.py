@@ -15,6 +15,7 @@ from conftest import COMMAND
 from levelflow import Result, Scenario, ScenarioError, Study
 from levelflow.law import Ack, Law
 from levelflow.lawfile import load
+from levelflow.report.page import page
 from levelflow.testing import LawTestError, check_law
 
 HERE = Path(__file__).parent
@@ -63,6 +64,36 @@ def tiny(tmp_path, on_ack="self.window += 1 / self.window", **changes):
 def with_tiny(path, duration="2 s"):
     scenario = Scenario("tiny", duration).link("A", "B", "10 Mb/s", "10 ms", duplex=True, buffer="20 packets")
     return scenario.law_file(path).flow("x", "tiny", "A", "B")
+
+
+def test_a_start_that_fails_for_a_parameter_is_refused_with_its_line(tmp_path):
+    parameters = "    class Params:\n        first: float = 4.0\n\n    def start(self):\n        self.window = "
+    path = tiny(tmp_path)
+    text = path.read_text().replace(
+        "    def start(self):\n        self.window = 4.0", f"    @dataclass\n{parameters}8 / self.params.first"
+    )
+    path.write_text("from dataclasses import dataclass\n" + text)
+    scenario = with_tiny(path).law("tiny", first=0)
+    with pytest.raises(ScenarioError, match=r"^tiny.py, line 12, in start: ZeroDivisionError"):
+        scenario.run()
+
+
+def test_a_law_with_a_second_name_and_a_seeded_generator_is_accepted(tmp_path):
+    path = tiny(tmp_path)
+    text = path.read_text().replace(
+        "        self.window = 4.0",
+        "        self.draw = np.random.Generator(np.random.PCG64(self.flow.seed))\n        self.window = 4.0",
+    )
+    path.write_text(f"import numpy as np\n{text}\n\nSame = Tiny\n")
+    assert with_tiny(path).run().summary["flows"][0]["goodput_bps"] > 1e6
+
+
+def test_the_page_of_a_result_has_the_law_and_a_command_with_its_file(tmp_path):
+    result = with_tiny(tiny(tmp_path)).run(out=tmp_path / "result")
+    text = page(result, "")
+    assert "--law-file tiny.py" in text
+    assert "class Tiny(Law)" in text
+    assert "law_files" not in text
 
 
 @pytest.mark.parametrize("loss", [0.0, 0.01, 0.2])

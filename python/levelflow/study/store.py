@@ -91,6 +91,8 @@ class Store:
     def _claim(self, identity: dict[str, object], replace: bool) -> Path:
         """Returns the directory of the study's runs. Finishes an interrupted replacement."""
         self._finish()
+        if (self.path / COMMIT).exists():
+            raise ScenarioError(f"--out {self.path}: its entry {COMMIT} is not of a study; choose another directory")
         found = self._found(self.path)
         if found is None and any(not entry.name.startswith(".") for entry in self.path.iterdir()):
             raise ScenarioError(f"--out {self.path}: contains files that are not a study; choose another directory")
