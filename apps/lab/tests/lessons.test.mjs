@@ -67,6 +67,13 @@ test("buffers: the delay grows with the buffer; utilisation is 99 % with 25 pack
   }
 });
 
+test("buffers: the checked answer is the largest buffer with a delay of at most 20 ms", () => {
+  const sizes = [...Array(20).keys()].map((i) => i + 15);
+  const short = sizes.filter((size) => lesson("buffers", ({ link }) => { link[0].buffer = `${size} packets`; }).links[0].longest <= 0.02);
+  const { value, tolerance } = LESSONS.find((one) => one.id === "buffers").check;
+  assert.deepEqual([value, tolerance], [Math.max(...short), 0]);
+});
+
 test("explicit: when five flows join, the delay is below 10 ms without drops; CUBIC fills the buffer", () => {
   const { links, dropped } = tried("explicit");
   assert.ok(links[0].longest < 0.01 && dropped === 0);

@@ -435,12 +435,112 @@ test("a longer link raises round trips that it exceeds; an error dims the plots"
   const page = await open(browser);
   await redraws(page, () => type(page, "link.0.delay", "300 ms"));
   await page.locator("#raised", { hasText: "x1 600 ms" }).waitFor();
-  assert.equal(await page.locator("body.stale").count(), 0);
+  assert.equal(await page.locator("#plots-a.stale").count(), 0);
   await type(page, "link.0.capacity", "none");
-  await page.locator("body.stale").waitFor();
+  await page.locator("#plots-a.stale").waitFor();
   assert.match(await page.textContent("#status"), /last valid/);
   await redraws(page, () => type(page, "link.0.capacity", "10 Mb/s"));
-  assert.equal(await page.locator("body.stale").count(), 0);
+  assert.equal(await page.locator("#plots-a.stale").count(), 0);
+  await page.context().close();
+});
+
+test("an error of the second law dims only its plots, until its own run succeeds", async () => {
+  const page = await open(browser);
+  const dimmed = () => page.evaluate(() => [...document.querySelectorAll("[id].stale:not(#theory)")].map(({ id }) => id));
+  await page.selectOption("#compare", "dctcp"); // no queue of T1 marks packets
+  const mistake = page.locator("#mistakes", { hasText: "Second law: flow 1" });
+  await mistake.waitFor();
+  assert.deepEqual(await dimmed(), ["stage-b", "plots-b"]);
+  await redraws(page, () => type(page, "link.0.capacity", "9 Mb/s"));
+  assert.ok(await mistake.isVisible());
+  assert.deepEqual(await dimmed(), ["stage-b", "plots-b"]);
+  await page.selectOption("#compare", "level");
+  await mistake.waitFor({ state: "hidden" });
+  assert.deepEqual(await dimmed(), []);
+  assert.doesNotMatch(await page.textContent("#status"), /last valid/);
+  await page.context().close();
+});
+
+test("a change of the comparison is a step of undo", async () => {
+  const page = await open(browser);
+  await redraws(page, () => type(page, "link.0.capacity", "4 Mb/s"));
+  await page.selectOption("#compare", "level");
+  await page.selectOption("#compare", "rcp");
+  await page.click("#undo");
+  assert.equal(await page.inputValue("#compare"), "level");
+  await page.click("#undo");
+  assert.equal(await page.inputValue("#compare"), "");
+  assert.equal(await field(page, "link.0.capacity").inputValue(), "4 Mb/s");
+  await redraws(page, () => page.click("#undo"));
+  assert.equal(await field(page, "link.0.capacity").inputValue(), "10 Mb/s");
+  await page.context().close();
+});
+
+/** Reloads the page, and returns the state that it shows. */
+async function reloaded(page) {
+  await page.reload();
+  await drawn(page);
+  return page.evaluate(() => ({
+    capacity: document.querySelector("[data-key='link.0.capacity']").value,
+    compare: document.getElementById("compare").value,
+    node: document.querySelector("[data-key='node R1']")?.getAttribute("transform"),
+    speed: Number(document.getElementById("speed").value),
+    time: parseFloat(document.getElementById("clock").textContent),
+    hash: location.hash,
+  }));
+}
+
+test("a reload keeps edits, the comparison, moved nodes, speed and time, after a network and after a link", async () => {
+  const page = await open(browser, { hash: "#network=t1" });
+  await page.selectOption("#speed", "1");
+  await page.locator("#scrub").fill("500");
+  assert.deepEqual(await reloaded(page), { ...await reloaded(page), speed: 1, time: 35, hash: "#network=t1" });
+  await page.locator("[data-key='node R1']").focus();
+  await page.keyboard.press("ArrowRight");
+  const node = await page.getAttribute("[data-key='node R1']", "transform");
+  assert.deepEqual(await reloaded(page), { capacity: "10 Mb/s", compare: "", node, speed: 1, time: 35, hash: "" });
+  await page.goto(`${url}?new#network=t1`); // a new address, not a reload
+  await drawn(page);
+  await redraws(page, () => type(page, "link.0.capacity", "4 Mb/s"));
+  assert.deepEqual(await reloaded(page), { ...await reloaded(page), capacity: "4 Mb/s", hash: "" });
+  await page.click("#share");
+  await page.waitForFunction(() => location.hash.startsWith("#s="));
+  const { hash } = await reloaded(page);
+  assert.match(hash, /^#s=/); // the link still names the state
+  await page.selectOption("#compare", "level");
+  assert.deepEqual(await reloaded(page), { ...await reloaded(page), capacity: "4 Mb/s", compare: "level", hash: "" });
+  assert.deepEqual(page.troubles, []);
+  await page.context().close();
+});
+
+test("a lesson keeps its speed in a reload", async () => {
+  const page = await open(browser, { hash: "#lesson=delay" });
+  const speed = 1 / 30; // nearest to the speed of the lesson
+  assert.deepEqual(await reloaded(page), { ...await reloaded(page), speed, hash: "#lesson=delay" });
+  await page.context().close();
+});
+
+test("a new fragment closes an open lesson, unless it opens one", async () => {
+  const page = await open(browser, { hash: "#lesson=queue" });
+  await page.click("#share");
+  await page.waitForFunction(() => location.hash.startsWith("#s="));
+  const { hash: link } = new URL(page.url());
+  const other = await open(browser);
+  await other.click("#share");
+  await other.waitForFunction(() => location.hash.startsWith("#s="));
+  const { hash: plain } = new URL(other.url());
+  await other.context().close();
+  for (const hash of ["#network=t1", plain, "#"]) {
+    await redraws(page, () => follow(page, "#lesson=maxmin"));
+    assert.ok(await page.locator("#lesson").isVisible());
+    await redraws(page, () => follow(page, hash));
+    assert.ok(await page.locator("#lesson").isHidden(), hash);
+    assert.equal(await page.locator("body.concealed, body.with-lesson").count(), 0, hash);
+    await page.waitForFunction(() => document.querySelectorAll("#plots-a canvas").length === 4);
+  }
+  await redraws(page, () => follow(page, link));
+  await page.locator("#lesson h2", { hasText: "What a queue is" }).waitFor();
+  assert.deepEqual(page.troubles, []);
   await page.context().close();
 });
 
@@ -449,6 +549,7 @@ test("saved tables open as a stored result of their scenario", async () => {
   const before = await words(page, "rates");
   const flows = await saved(page, "#save-flows");
   const links = await saved(page, "#save-links");
+  const toml = await saved(page, "#save-toml");
   const give = (...tables) => page.setInputFiles("#file", tables.map(([name, buffer]) => ({ name, mimeType: "text/csv", buffer })));
   await redraws(page, () => give(["f.csv", flows], ["l.csv", links]));
   await page.locator("#stored", { hasText: "Stored result f.csv, l.csv" }).waitFor();
@@ -459,6 +560,12 @@ test("saved tables open as a stored result of their scenario", async () => {
   await redraws(page, () => page.click("#run-here"));
   assert.ok(await page.locator("#stored").isHidden());
   assert.equal(await words(page, "rates"), before);
+  await redraws(page, () => page.click("#undo")); // back to the first table
+  assert.ok(await page.locator("#stored", { hasText: "f.csv, l.csv" }).isVisible());
+  await type(page, "link.0.capacity", "none");
+  await page.locator("#plots-a.stale").waitFor();
+  await redraws(page, () => give(["t1.toml", toml], ["f.csv", flows]));
+  assert.equal(await page.locator("#plots-a.stale").count(), 0);
   for (const [text, said] of [["a,b\n1,2\n", "line 1: no column"], [flows.toString().replace("x2", "x9"), "open the scenario of this table first"],
     [flows.toString().replace("0.1,x1", "zero,x1"), "is not a number"]]) {
     await give(["bad.csv", Buffer.from(text)]);

@@ -2,13 +2,12 @@
 
 import { $ } from "./dom.js";
 import { flows, sampleAt } from "./series.js";
-import { suitable } from "./speeds.js";
-import { format, parse } from "./units.js";
+import { format } from "./units.js";
 
 /**
  * @import { Sides } from "./side.js"
  * @import { State } from "./state.js"
- * @import { Result, Scenario } from "./types.js"
+ * @import { Result } from "./types.js"
  */
 
 /** Limit on the rows in the table of flow rates. */
@@ -43,16 +42,6 @@ export class Clock {
   /** Duration of the first run, s. */
   get duration() {
     return this.sides.a.result?.resolved.duration_s ?? 1;
-  }
-
-  /**
-   * Sets time and speed for a new scenario.
-   *
-   * @param {Scenario} scenario
-   */
-  reset(scenario) {
-    this.time = 0.2 * (parse("time", scenario.duration) || 0);
-    this.setSpeed(suitable(scenario));
   }
 
   /** @param {number} speed */

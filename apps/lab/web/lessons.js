@@ -198,9 +198,9 @@ export const LESSONS = [
       const { links } = outcome(result);
       return `Longest wait ${format("time", links[0].longest)}; ${percent(result.summary?.links[0].utilisation)} of the link used, ${percent(lost(result))} of the packets dropped.`;
     },
-    question: "Find a buffer with a queueing delay of at most 20 ms. How much utilisation is lost?",
-    check: { label: "Buffer in packets", value: 25, tolerance: 1, hint: "In 20 ms a link of 10 Mb/s sends 200 kbit. How many packets of 8000 bit are these?" },
-    answer: "The link sends 25 packets in 20 ms (25 × 8000 bit / 10 Mb/s); the last packet waits for the other 24. CUBIC still uses 99 % of the link; with 5 packets, 89 %. Most of a large buffer only adds delay.",
+    question: "Find the largest buffer with a queueing delay of at most 20 ms. How much utilisation is lost?",
+    check: { label: "Buffer in packets", value: 26, tolerance: 0, hint: "A link of 10 Mb/s sends a packet of 8000 bit in 0.8 ms. The last packet in a full buffer waits for all others." },
+    answer: "The link sends 25 packets in 20 ms (25 × 8000 bit / 10 Mb/s). In a full buffer of 26 packets, the last packet waits for the other 25. CUBIC still uses 99 % of the link; with 5 packets, 89 %. Most of a large buffer only adds delay.",
     speed: 1 / 40,
   },
   {

@@ -23,7 +23,10 @@ const lab = new State({
     textBox.update();
     opening.keep();
   },
-  redraw,
+  redraw: () => {
+    redraw();
+    opening.keep();
+  },
 });
 const editing = new Editing(lab, redraw);
 /** @param {SideName} name */

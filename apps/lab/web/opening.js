@@ -5,9 +5,10 @@ import { readFiles, readScenario } from "./files.js";
 import { LESSONS } from "./lessons.js";
 import { preset, PRESETS } from "./presets.js";
 import { decode, encode, isScenario } from "./share.js";
-import { nearest, SPEEDS } from "./speeds.js";
+import { nearest, SPEEDS, suitable } from "./speeds.js";
 import { arrange } from "./stage.js";
 import { fetchResult, offered } from "./stored.js";
+import { parse } from "./units.js";
 
 /**
  * @import { Clock } from "./clock.js"
@@ -22,8 +23,8 @@ import { fetchResult, offered } from "./stored.js";
 const KEPT = `levelflow-lab ${location.pathname}`;
 
 export class Opening {
-  /** Scenario of the link in the address, in JSON. */
-  #linked = "";
+  /** State that the address names, in JSON. */
+  #named = "";
 
   /** @param {{lab: State, clock: Clock, controls: Controls, lessons: Lessons}} page */
   constructor(page) {
@@ -37,38 +38,62 @@ export class Opening {
   }
 
   /**
-   * Shows a scenario from a file, a link or a lesson.
+   * Shows a scenario from a file, a link or a lesson. Opens the lesson of the scenario, or closes the open lesson.
    *
    * @param {Scenario} scenario
-   * @param {Layout | null} layout
-   * @param {Result | null} stored
-   * @param {{preset?: string, lesson?: string, compare?: string}} origin
+   * @param {{layout?: Layout | null, stored?: Result | null, preset?: string, lesson?: string, compare?: string,
+   *   speed?: number, time?: number}} more
    */
-  #load(scenario, layout = null, stored = null, origin = {}) {
-    this.page.clock.reset(scenario);
+  #load(scenario, { layout = null, stored = null, speed = suitable(scenario), time = NaN, ...origin } = {}) {
+    const { lab, clock } = this.page;
+    clock.setSpeed(speed);
+    clock.time = time >= 0 ? time : 0.2 * (parse("time", scenario.duration) || 0);
     this.notice("");
-    this.page.lab.load(scenario, layout, stored, origin);
+    this.#showLesson(origin.lesson);
+    lab.load(scenario, layout, stored, origin);
   }
 
-  /** Keeps the state for a reload of this tab. An edit removes an outdated link from the address. */
+  /** Returns the part of the state that an address names, in JSON. */
+  #state() {
+    const { scenario, layout, compare, lesson } = this.page.lab;
+    return JSON.stringify({ scenario, layout, compare, lesson });
+  }
+
+  /** @param {string} hash */
+  #setHash(hash) {
+    if (hash !== location.hash) history.replaceState(null, "", hash || location.pathname + location.search);
+  }
+
+  /**
+   * Puts a fragment that names the current state into the address.
+   *
+   * @param {string} hash
+   */
+  #name(hash) {
+    this.#setHash(hash);
+    this.#named = this.#state();
+    this.keep();
+  }
+
+  /** Keeps the state for a reload of this tab. An edit removes an outdated link or network from the address. */
   keep() {
     const { lab: { scenario, layout, compare, preset, lesson, stored }, clock: { speed, time } } = this.page;
-    if (location.hash.startsWith("#s=") && this.#linked !== JSON.stringify(scenario)) {
-      history.replaceState(null, "", location.pathname + location.search);
-    }
+    if (this.#named !== this.#state()) this.#setHash(lesson && `#lesson=${lesson}`);
+    const { hash } = location;
     try {
       if (stored) sessionStorage.removeItem(KEPT);
-      else sessionStorage.setItem(KEPT, JSON.stringify({ scenario, layout, compare, speed, time, preset, lesson }));
+      else sessionStorage.setItem(KEPT, JSON.stringify({ hash, scenario, layout, compare, speed, time, preset, lesson }));
     } catch {
       // The browser permits no storage, or the scenario is too large for it.
     }
   }
 
-  /** Returns the state before a reload, or null. @returns {Shared | null} */
+  /** Returns the state before a reload, or null if the address is new. @returns {Shared | null} */
   #kept() {
+    const { hash } = location;
     try {
       const state = JSON.parse(sessionStorage.getItem(KEPT) ?? "null");
-      return isScenario(state?.scenario) ? state : null;
+      return isScenario(state?.scenario) && (!hash || hash === state.hash) ? state : null;
     } catch {
       return null;
     }
@@ -90,36 +115,35 @@ export class Opening {
     }
   }
 
-  /** @param {Lesson} lesson */
-  openLesson(lesson) {
-    this.showLesson(lesson);
-    this.#load(structuredClone(lesson.scenario), null, null, { lesson: lesson.id, compare: "" });
-    this.page.clock.setSpeed(nearest(lesson.speed));
-  }
-
   /**
-   * Shows the text of a lesson.
+   * Opens a lesson; an open lesson starts again.
    *
    * @param {Lesson} lesson
    */
-  showLesson(lesson) {
-    this.page.controls.forLesson([]);
-    this.page.lessons.open(lesson);
-    $("lessons-open").setAttribute("aria-expanded", "true");
-    history.replaceState(null, "", `#lesson=${lesson.id}`);
+  openLesson({ id, scenario, speed }) {
+    this.#showLesson("");
+    this.#load(structuredClone(scenario), { lesson: id, compare: "", speed: nearest(speed) });
   }
 
-  /** Hides the lesson. Its network stays open. */
+  /**
+   * Shows the text of a lesson, or hides the lesson if the id is empty. An open lesson stays as it is.
+   *
+   * @param {string} id
+   */
+  #showLesson(id = "") {
+    const { controls, lessons } = this.page;
+    if (id === (lessons.lesson?.id ?? "")) return;
+    const lesson = LESSONS.find((one) => one.id === id);
+    controls.forLesson([]);
+    if (lesson) lessons.open(lesson);
+    else lessons.close();
+    $("lessons-open").setAttribute("aria-expanded", String(Boolean(lesson)));
+  }
+
+  /** Closes the lesson. Its network stays open. */
   closeLesson() {
-    this.hideLesson();
+    this.#showLesson("");
     this.page.lab.rerun({ lesson: "" });
-  }
-
-  hideLesson() {
-    this.page.lessons.close();
-    this.page.controls.forLesson([]);
-    $("lessons-open").setAttribute("aria-expanded", "false");
-    history.replaceState(null, "", location.pathname + location.search);
   }
 
   /** Undoes the last edit or the last change of the network. */
@@ -128,9 +152,7 @@ export class Opening {
     const before = lab.lesson;
     lab.undoLast();
     if (lab.lesson === before) return;
-    const lesson = LESSONS.find(({ id }) => id === lab.lesson);
-    if (lesson) this.showLesson(lesson);
-    else this.hideLesson();
+    this.#showLesson(lab.lesson);
     lab.rerun({});
   }
 
@@ -140,8 +162,8 @@ export class Opening {
     const { lab } = this.page;
     try {
       const { scenario, stored } = await readFiles([...$("file").files ?? []], lab.scenario);
-      if (scenario) this.hideLesson();
-      this.#load(scenario ?? lab.scenario, scenario ? null : lab.layout, stored);
+      if (scenario) this.#load(scenario, { stored });
+      else this.#load(lab.scenario, { stored, layout: lab.layout, lesson: lab.lesson });
     } catch (error) {
       this.notice(/** @type {Error} */ (error).message);
     }
@@ -151,8 +173,7 @@ export class Opening {
   async share() {
     const { lab: { scenario, layout, compare, lesson }, clock: { speed, time } } = this.page;
     try {
-      history.replaceState(null, "", await encode({ scenario, layout, compare, speed, time, lesson }));
-      this.#linked = JSON.stringify(scenario);
+      this.#name(await encode({ scenario, layout, compare, speed, time, lesson }));
     } catch (error) {
       this.notice(/** @type {Error} */ (error).message);
       return;
@@ -172,14 +193,16 @@ export class Opening {
     const network = PRESETS.find(([name]) => hash === `#network=${name}`);
     const kept = this.page.lab.version === 0 ? this.#kept() : null;
     try {
-      if (kept && !hash.startsWith("#s=") && (!hash || kept.lesson === lesson?.id)) this.#openLink(kept);
+      if (kept) this.#openLink(kept, hash);
       else if (lesson) this.openLesson(lesson);
-      else if (hash.startsWith("#s=")) this.#openLink(await decode(hash));
+      else if (hash.startsWith("#s=")) this.#openLink(await decode(hash), hash);
       else if (offered && !hash) {
         const stored = await fetchResult();
-        this.#load(stored.scenario, null, stored);
-      } else if (network) await this.openPreset(network[0]);
-      else {
+        this.#load(stored.scenario, { stored });
+      } else if (network) {
+        await this.openPreset(network[0]);
+        this.#name(hash);
+      } else {
         await this.openFirst();
         if (hash.startsWith("#lesson=")) this.notice(`There is no lesson “${hash.slice(8)}”; there are ${LESSONS.map(({ id }) => id).join(", ")}.`);
       }
@@ -189,25 +212,26 @@ export class Opening {
     }
   }
 
-  /** @param {Shared} link */
-  #openLink({ scenario, layout, compare: law, speed, time, preset: name = "", lesson: id }) {
-    const { lab, clock } = this.page;
-    const compare = lab.catalogue.laws.some(({ name }) => name === law) ? law : "";
-    const lesson = LESSONS.find((one) => one.id === id);
-    this.#linked = JSON.stringify(scenario);
-    if (lesson) this.showLesson(lesson);
-    this.#load(scenario, { ...arrange(scenario), ...layout }, null, { preset: name, lesson: lesson?.id, compare });
-    if (SPEEDS.includes(speed)) clock.setSpeed(speed);
-    if (time > 0) clock.time = time;
+  /**
+   * @param {Shared} link
+   * @param {string} hash fragment of the link
+   */
+  #openLink({ scenario, layout, compare: law, speed, time, preset, lesson: id }, hash) {
+    this.#load(scenario, {
+      layout: { ...arrange(scenario), ...layout }, preset, lesson: LESSONS.find((one) => one.id === id)?.id,
+      compare: this.page.lab.catalogue.laws.some(({ name }) => name === law) ? law : "",
+      speed: SPEEDS.includes(speed) ? speed : undefined, time,
+    });
+    this.#name(hash);
   }
 
   /** @param {string} name */
   async openPreset(name) {
-    this.#load(await readScenario(await preset(name)), null, null, { preset: name });
+    this.#load(await readScenario(await preset(name)), { preset: name });
   }
 
   /** Opens the first view of a new user: CUBIC compared with Level on one line. */
   async openFirst() {
-    this.#load(await readScenario(await preset("pair")), null, null, { preset: "pair", compare: "level" });
+    this.#load(await readScenario(await preset("pair")), { preset: "pair", compare: "level" });
   }
 }

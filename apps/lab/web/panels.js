@@ -23,11 +23,18 @@ import { format, short, unitFor } from "./units.js";
  *   high?: number}} Panel
  */
 
-const LIGHT = ["#0072b2", "#c24e00", "#007f5c", "#a6467f", "#5d4fc4", "#846000", "#333333"];
-const DARK = ["#56b4e9", "#ff9a52", "#35cfa1", "#eba3cf", "#a99cff", "#f0c750", "#e6e6e6"];
-/** Colours of links, unlike those of flows. */
-const LINKS_LIGHT = ["#3d4a5c", "#9a3412", "#0f766e", "#7e22ce", "#a16207", "#be185d"];
-const LINKS_DARK = ["#b6c2d4", "#fdba74", "#5eead4", "#d8b4fe", "#fde047", "#f9a8d4"];
+/** Colours of lines on light and on dark pages. @typedef {{light: string[], dark: string[]}} Palette */
+
+/** @type {Palette} */
+const FLOW_COLOURS = {
+  light: ["#0072b2", "#c24e00", "#007f5c", "#a6467f", "#5d4fc4", "#846000", "#333333"],
+  dark: ["#56b4e9", "#ff9a52", "#35cfa1", "#eba3cf", "#a99cff", "#f0c750", "#e6e6e6"],
+};
+/** @type {Palette} */
+const LINK_COLOURS = {
+  light: ["#3d4a5c", "#9a3412", "#0f766e", "#7e22ce", "#a16207", "#be185d"],
+  dark: ["#b6c2d4", "#fdba74", "#5eead4", "#d8b4fe", "#fde047", "#f9a8d4"],
+};
 /** Unit of fractions, and its factor. @type {[string, number]} */
 const PERCENT = ["%", 0.01];
 const DASHES = [[], [9, 4], [5, 3, 1.5, 3], [2.5, 2.5]];
@@ -37,22 +44,11 @@ const DASHES = [[], [9, 4], [5, 3, 1.5, 3], [2.5, 2.5]];
  *
  * @param {number} i
  * @param {boolean} dark
+ * @param {Palette} palette
  * @returns {Look}
  */
-export function look(i, dark) {
-  const colours = dark ? DARK : LIGHT;
-  return { colour: colours[i % colours.length], dash: DASHES[i % DASHES.length] };
-}
-
-/**
- * Returns the colour and dashes of the i-th link.
- *
- * @param {number} i
- * @param {boolean} dark
- * @returns {Look}
- */
-function lookOfLink(i, dark) {
-  const colours = dark ? LINKS_DARK : LINKS_LIGHT;
+export function look(i, dark, palette = FLOW_COLOURS) {
+  const colours = dark ? palette.dark : palette.light;
   return { colour: colours[i % colours.length], dash: DASHES[i % DASHES.length] };
 }
 
@@ -116,9 +112,9 @@ export function panels(result, dark, peaks = {}) {
     ];
   });
   /** @param {"wait" | "dropped" | "signal"} key */
-  const lines = (key) => on.links.map((link, i) => ({ name: link.name, ...lookOfLink(i, dark), values: link[key], width: 1.75 }));
+  const lines = (key) => on.links.map((link, i) => ({ name: link.name, ...look(i, dark, LINK_COLOURS), values: link[key], width: 1.75 }));
   const limits = on.links.flatMap((link, i) => (link.buffer === null ? [] : [
-    { name: `buffer of ${link.name}`, ...lookOfLink(i, dark), dash: [1.5, 4], values: link.buffer, width: 1.5, quiet: true },
+    { name: `buffer of ${link.name}`, ...look(i, dark, LINK_COLOURS), dash: [1.5, 4], values: link.buffer, width: 1.5, quiet: true },
   ]));
   const peak = on.links.reduce((most, link) => larger(most, link.wait), 0);
   // A buffer far above the queueing delays would flatten their lines.

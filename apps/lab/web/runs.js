@@ -36,7 +36,10 @@ export class Runs {
     if (stored) this.#showStored(stored);
     else this.#run(sides.a, structuredClone(lab.scenario));
     if (compare) this.#run(sides.b, withLaw(lab.scenario, compare));
-    else Object.assign(sides.b, { result: null, version: lab.version });
+    else {
+      Object.assign(sides.b, { result: null, version: lab.version });
+      this.#setErrors(sides.b, []);
+    }
   }
 
   /**
@@ -64,22 +67,17 @@ export class Runs {
     if (version < side.version) return;
     const newest = version === lab.version;
     if (result.wrong) {
-      if (newest && !this.#raiseRoundTrip(result.wrong)) {
-        this.#showErrors(side, result.wrong);
-        document.body.classList.add("stale");
-        $("status").textContent = "The plots show the last valid values.";
-      }
+      if (newest && !this.#raiseRoundTrip(result.wrong)) this.#setErrors(side, result.wrong);
       return;
     }
     const passed = () => String(Math.round(performance.now() - started));
-    if (newest && side === sides.a) document.body.classList.remove("stale");
+    if (newest) this.#setErrors(side, []);
     if (side === sides.a && side.version !== version) document.body.dataset.firstMs = passed();
     side.version = version;
     side.result = { ...result };
     this.#draw(side, side.result);
     if (!result.done || !newest) return;
     if (side === sides.a) {
-      this.#showErrors(side, []);
       lessons.show(side.result);
       theory.ask(lab.scenario);
       document.body.dataset.redrawMs = passed();
@@ -116,7 +114,7 @@ export class Runs {
     a.result = { ...result };
     a.removePackets();
     $("stored-from").textContent = `Stored result ${result.stored?.path}, ${result.stored?.origin}.`;
-    this.#showErrors(a, []);
+    this.#setErrors(a, []);
     this.#draw(a, a.result);
     this.#showStatus();
     this.page.theory.ask(lab.scenario);
@@ -158,22 +156,27 @@ export class Runs {
   }
 
   #showStatus() {
-    const { result } = this.page.sides.a;
-    if (result?.done) $("status").textContent = statusOf(result);
+    const { result, wrong } = this.page.sides.a;
+    if (wrong.length) $("status").textContent = "The plots show the last valid values.";
+    else if (result?.done) $("status").textContent = statusOf(result);
   }
 
   /**
-   * Shows each error next to its field, or above the drawing if it has no field.
+   * Sets the errors of a side. Shows each error of both sides next to its field, or above the drawing if it has no field.
    *
    * @param {Side} side
    * @param {string[]} lines
    */
-  #showErrors(side, lines) {
-    const found = lines.map((line) => ({ line, where: place(line) }));
+  #setErrors(side, lines) {
+    if (!lines.length && !side.wrong.length) return;
+    side.setErrors(lines);
+    this.#showStatus();
+    const { a, b } = this.page.sides;
+    const found = [...new Set([...a.wrong, ...b.wrong])].map((line) => ({ line, where: place(line) }));
     const fieldless = this.page.controls.showErrors(found);
     $("mistakes").hidden = fieldless.length === 0;
     $("mistakes").replaceChildren(...fieldless.map(({ line, where: { list, index } }) => {
-      const item = element("li", { text: side.name === "b" ? `Second law: ${line}` : line });
+      const item = element("li", { text: a.wrong.includes(line) ? line : `Second law: ${line}` });
       if (list === "link" || list === "flow") {
         const button = element("button", { type: "button", text: "Show" });
         button.addEventListener("click", () => this.page.lab.select(list, index));

@@ -39,6 +39,7 @@ export class Shell {
     fill("law-all", [["", "different laws"], ...laws]);
     fill("compare", [["", "no second law"], ...laws]);
     await this.page.opening.openAddress();
+    window.addEventListener("pagehide", () => this.page.opening.keep()); // speed and time change without an edit
     this.page.clock.play(!window.matchMedia("(prefers-reduced-motion: reduce)").matches);
     this.page.clock.start();
   }
@@ -68,13 +69,9 @@ export class Shell {
     const onClick = (id, call) => $(id).addEventListener("click", call);
     /** @type {(id: "preset" | "law-all" | "compare" | "speed", call: (value: string) => void) => void} */
     const onChoice = (id, call) => $(id).addEventListener("change", () => call($(id).value));
-    onChoice("preset", (name) => {
-      if (!name) return;
-      opening.hideLesson();
-      opening.openPreset(name).catch((error) => opening.notice(error.message));
-    });
+    onChoice("preset", (name) => name && opening.openPreset(name).catch((error) => opening.notice(error.message)));
     onChoice("law-all", (law) => law && lab.change(() => lab.scenario.flow.forEach((flow) => setLaw(flow, law))));
-    onChoice("compare", (compare) => lab.rerun({ compare }));
+    onChoice("compare", (law) => lab.compareWith(law));
     onChoice("speed", (speed) => clock.setSpeed(Number(speed)));
     onClick("lessons-open", () => (lessons.lesson ? opening.closeLesson() : opening.openLesson(LESSONS[0])));
     onClick("run-here", () => lab.rerun({ stored: null }));

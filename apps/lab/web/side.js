@@ -15,6 +15,8 @@ export class Side {
   result = null;
   /** Version of the result. */
   version = 0;
+  /** Errors of the newest run. @type {string[]} */
+  wrong = [];
   /** True while packet positions at the current time are missing. */
   waiting = false;
   /** @type {number | undefined} */
@@ -30,6 +32,16 @@ export class Side {
     this.stage = new Stage($(`stage-${name}`), act);
     this.packets = new Packets(name, this.stage);
     this.plots = new Plots($(`plots-${name}`), seek);
+  }
+
+  /**
+   * Sets the errors of the newest run. After an error, packets and plots are dimmed: they show the last valid values.
+   *
+   * @param {string[]} lines
+   */
+  setErrors(lines) {
+    this.wrong = lines;
+    for (const part of ["stage", "plots"]) $(`${part}-${this.name}`).classList.toggle("stale", lines.length > 0);
   }
 
   /**

@@ -29,7 +29,7 @@ export class State {
   /** Number of changes so far. A result belongs to the version of its run. */
   version = 0;
   darkScheme = window.matchMedia("(prefers-color-scheme: dark)");
-  /** @type {string[]} */
+  /** Properties before each change. @type {Partial<State>[]} */
   #history = [];
   /** @type {{key: string | null, at: number}} */
   #lastEdit = { key: null, at: 0 };
@@ -64,17 +64,29 @@ export class State {
     this.rerun({ stored: null });
   }
 
+  /** Adds a step of undo, and ends a drag. */
   #remember() {
-    const { scenario, layout, preset, lesson, compare } = this;
-    this.#history.push(JSON.stringify({ scenario, layout, preset, lesson, compare }));
+    const { scenario, layout, preset, lesson, compare, stored } = this;
+    this.#history.push({ scenario: structuredClone(scenario), layout, preset, lesson, compare, stored });
     if (this.#history.length > MAX_UNDO_STEPS) this.#history.shift();
+    this.#lastEdit = { key: null, at: 0 };
   }
 
   undoLast() {
     const state = this.#history.pop();
     if (state === undefined) return;
     this.#lastEdit = { key: null, at: 0 };
-    this.rerun({ ...JSON.parse(state), stored: null });
+    this.rerun(state);
+  }
+
+  /**
+   * Compares the scenario with a second law, as one step of undo.
+   *
+   * @param {string} law empty without a comparison
+   */
+  compareWith(law) {
+    this.#remember();
+    this.rerun({ compare: law });
   }
 
   /**
@@ -87,7 +99,6 @@ export class State {
    */
   load(scenario, layout = null, stored = null, { preset = "", lesson = "", compare = this.compare } = {}) {
     if (this.version > 0) this.#remember();
-    this.#lastEdit = { key: null, at: 0 };
     this.rerun({ scenario, stored, preset, lesson, compare, layout: layout ?? arrange(scenario), selected: { kind: "link", index: 0 } });
   }
 
