@@ -1,4 +1,4 @@
-"""Writes the licences of the crates in the wheel into one file of the wheel: `python tools/licences.py [TARGET]`.
+"""Writes the licences of the crates in a package into one file: `python tools/licences.py [PACKAGE [TARGET]]`.
 
 This program needs only Python and cargo. `cargo fetch` provides the sources.
 """
@@ -9,18 +9,20 @@ import sys
 from pathlib import Path
 
 CHECKOUT = Path(__file__).parents[1]
-FILE = CHECKOUT / "python" / "levelflow" / "third-party.txt"
+#: Files with the licences, by package: the wheel of Python, and levelflow-net.
+FILES = {"levelflow-py": "python/levelflow/third-party.txt", "levelflow-net": "apps/net/third-party.txt"}
 TEXTS = ("LICENSE*", "LICENCE*", "COPYING*", "NOTICE*", "UNLICENSE*")
 
 
-def crates(target: str | None = None) -> list[dict[str, str]]:
-    """Returns name, version, licence and folder of each third-party crate in the wheel.
+def crates(package: str = "levelflow-py", target: str | None = None) -> list[dict[str, str]]:
+    """Returns name, version, licence and folder of each third-party crate in a package.
 
     Args:
+        package: name of our crate.
         target: target triple of a platform; by default, this platform.
     """
     platform = ["--target", target] if target else []
-    tree = ["cargo", "tree", "-p", "levelflow-py", "-e", "normal,no-proc-macro", "--prefix", "none", *platform]
+    tree = ["cargo", "tree", "-p", package, "-e", "normal,no-proc-macro", "--prefix", "none", *platform]
     listed = subprocess.run(tree, cwd=CHECKOUT, capture_output=True, text=True, check=True).stdout
     linked = {tuple(line.split()[:2]) for line in listed.splitlines() if line}
     described = subprocess.run(
@@ -38,11 +40,11 @@ def crates(target: str | None = None) -> list[dict[str, str]]:
     ]
 
 
-def text(target: str | None = None) -> str:
+def text(package: str = "levelflow-py", target: str | None = None) -> str:
     """Returns the licence texts. A text of several crates appears once, below the names of these crates."""
     owners: dict[str, list[str]] = {}
-    lines = ["The compiled module of Levelflow holds these crates.", ""]
-    for crate in crates(target):
+    lines = [f"The compiled code of {package} contains these crates.", ""]
+    for crate in crates(package, target):
         title = f"{crate['name']} {crate['version']}"
         lines.append(f"{title}: {crate['license']}")
         for path in sorted({path for kind in TEXTS for path in Path(crate["folder"]).glob(kind) if path.is_file()}):
@@ -53,4 +55,5 @@ def text(target: str | None = None) -> str:
 
 
 if __name__ == "__main__":
-    FILE.write_text(text(*sys.argv[1:2]), encoding="utf-8")
+    package = sys.argv[1] if sys.argv[1:] else "levelflow-py"
+    (CHECKOUT / FILES[package]).write_text(text(package, *sys.argv[2:3]), encoding="utf-8")

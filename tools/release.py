@@ -55,9 +55,10 @@ def edit(name: str, old: str, new: str) -> None:
 
 def prepare(address: str, date: str) -> None:
     """Writes the address of the repository and the date into the files of the checkout."""
-    for name in ("README.md", "apps/net/README.md"):
-        path = CHECKOUT / name
-        path.write_text(absolute(path.read_text(encoding="utf-8"), address), encoding="utf-8")
+    edit("README.md", f"The release {version()} is not published yet. Once it is, this installs", "This installs")
+    edit("README.md", "Until then, build from source. This needs", "A build from source needs")
+    readme = CHECKOUT / "README.md"
+    readme.write_text(absolute(readme.read_text(encoding="utf-8"), address), encoding="utf-8")
     edit("pyproject.toml", "[project.optional-dependencies]", f"{urls(address)}[project.optional-dependencies]")
     edit("apps/net/pyproject.toml", "[tool.maturin]", f"{urls(address)}[tool.maturin]")
     for crate in CRATES:

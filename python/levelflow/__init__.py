@@ -1,4 +1,4 @@
-"""Explicit-rate congestion control that you can prove, simulate and deploy.
+"""A network lab for congestion control: simulate, prove, measure and deploy.
 
 >>> from levelflow import Scenario
 >>> scenario = (

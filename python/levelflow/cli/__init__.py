@@ -57,7 +57,7 @@ def _version(context: click.Context, _option: click.Parameter, wanted: bool) -> 
     help="Print version and build.",
 )
 def app() -> None:
-    """Explicit-rate congestion control that you can prove, simulate and deploy."""
+    """A network lab for congestion control: simulate, prove, measure and deploy."""
 
 
 def main() -> None:
