@@ -75,9 +75,9 @@ def test_the_page_lists_failures_by_basis_readings_tolerances_and_what_was_withd
     page = "\n".join(verdicts.lines())
     assert "measures 3 printed statements. 1 are reproduced, 0 are errors of the papers, 1 are undecidable" in page
     assert "Of 1 checks of our own, 0 hold, and 1 do not." in page
-    printed, ours = page.index("`one[0]` rate_mbps ≈ 4 Mb/s ± 10 %. Measured: quick value 0."), page.index("`one[1]`")
+    printed, ours = page.index("`one[0]` `rate_mbps` ≈ 4 Mb/s ± 10 %. Measured: quick value 0."), page.index("`one[1]`")
     assert page.index("## Zhang 2008") < printed < page.index("## Checks of our own") < ours
     assert "**Reason.** Ours.\n\n**Settled by.** A longer run." in page
     assert "| `one[4]` | quick | 7, fails | 5 | undecidable |" in page
-    assert "`one[2]` steps = 6 ± 1. Measured: quick value 2: 90%. One step." in page
+    assert "`one[2]` `steps` = 6 ± 1. Measured: quick value 2: 90%. One step." in page
     assert "- `one[3]`: A formula against itself." in page
