@@ -138,6 +138,7 @@ fn the_limit_on_events_applies_to_the_same_runs_on_several_threads() {
 fn check_event_limit(duration: &str, start_of_flows: &str) {
     let mut scenario = ring(&json!("cubic"), 4, &json!({ "flow": { "start": start_of_flows } }));
     scenario["duration"] = json!(duration);
+    scenario["sample"] = json!("100 ms");
     let mut sim = try_start(&scenario).unwrap();
     let counts = [1, 2, 3].map(|second| {
         let before = sim.events();
