@@ -1,6 +1,6 @@
 """Memory of a run per flow, packet and link, in bytes: `python -m tools.memory`.
 
-The documented values are those of the engine of `make fast`, which has engines for single laws.
+The documented values are from the build of `make fast`, which contains a separate engine for each law.
 Each value is a difference between the peak memory of two processes. One of them has more flows, packets or links.
 """
 

@@ -155,8 +155,8 @@ def _scenario() -> Iterator[str]:
     ]
     yield from _table(["value", "units", "for example"], rows)
     yield "\n## Distributions"
-    yield "If a distribution is allowed, a plain value is a constant. Times, sizes and whole numbers have the same"
-    yield "distributions. The table has those of times.\n"
+    yield "If a distribution is allowed, a plain value is a constant. The same kinds of distribution are available for"
+    yield "times, sizes and whole numbers. The table shows them for times.\n"
     yield from _table(["key", "value", "meaning"], _alternatives(kinds["Random"]))
 
 
@@ -249,8 +249,8 @@ def _opening(page: str, title: str) -> str:
 def _law(law: dict[str, Any]) -> Iterator[str]:
     shared = law["number"] and law["signalling"] != law["name"]
     whose = f", that of [{law['signalling']}]({law['signalling']}.md)" if shared else ""
-    yield f"Listens to: {law['signal']}. Header: {law['header_bytes']} bytes{whose}."
-    yield f"A router's work per packet: {law['cost']}. Scale-invariant: {'yes' if law['scale_invariant'] else 'no'}."
+    yield f"Feedback that senders use: {law['signal']}. Header: {law['header_bytes']} bytes{whose}."
+    yield f"Operations of a router per packet: {law['cost']}. Scale-invariant: {'yes' if law['scale_invariant'] else 'no'}."
     yield f"Source: {law['source']}.\n"
     yield from _parameters(law["params"])
 

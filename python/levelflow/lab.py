@@ -35,7 +35,7 @@ TYPES = {
     ".LICENSE": "text/plain; charset=utf-8",
 }
 LARGEST_REQUEST = 1_000_000
-#: Limit on the digits of the length of a request.
+#: Maximum number of digits in `Content-Length`.
 LONGEST_LENGTH = 7
 IDLE_S = 10.0
 #: Tags in the page that announce the server and its services.

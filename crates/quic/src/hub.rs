@@ -53,7 +53,7 @@ impl Hub {
         Arc::new(Self { core, peers, turn })
     }
 
-    /// Creates the peer of a connection with this address, under the law of `law_config`.
+    /// Creates the peer for a connection with this address. `law_config` selects its law.
     pub fn register(&self, address: SocketAddr, law_config: Option<LawConfig>) -> Arc<Peer> {
         let peer = Peer::new(Arc::clone(&self.core), law_config);
         let mut peers = lock(&self.peers);

@@ -40,9 +40,9 @@ pub struct Scenario {
     /// the results up to then.
     #[serde(default = "default_memory_limit")]
     pub memory_limit: Bytes,
-    /// Limit on the events per simulated second, on average over a second. A run that needs more ends early and keeps
-    /// the results up to then. The default is 16 million, plus 1 million per link, plus 20 per packet that
-    /// the links can send.
+    /// Limit on the number of events in each simulated second. A run that needs more ends early and keeps the results up
+    /// to then. The default is 16 million, plus 1 million per link, plus 20 per packet that the links can send in a
+    /// second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event_limit: Option<u64>,
     /// Time between samples in the results.
@@ -76,7 +76,7 @@ pub struct Scenario {
     /// change.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reroute: Option<Duration>,
-    /// Next hops that override routing by weight.
+    /// Next hops that replace those of weight-based routing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub route: Vec<NextHop>,
     /// Traffic.
@@ -147,8 +147,8 @@ pub struct Link {
     /// its routers of each change.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub measured: bool,
-    /// "none" for a queue without routers, or parameters of routers at this link, by signalling. By default, a link has
-    /// one router for each signalling of the data that crosses it.
+    /// "none" if no router signals at the queue of this link. Otherwise a table of router parameters for each signalling.
+    /// By default, a link has one router for each signalling that the flows across it use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub law: Option<LawChoice>,
     /// True to add the opposite direction with the same values.
@@ -191,8 +191,8 @@ pub struct Reverse {
     pub loss: Option<LossChoice>,
     /// Changes of this direction during the run, in order of time.
     pub changes: Option<Changes>,
-    /// "none" for a queue without routers of laws, or parameters of laws in this direction; by default those of the
-    /// link.
+    /// "none" if no router signals at the queue of this direction. Otherwise router parameters, as for a link. By default
+    /// those of the link.
     pub law: Option<LawChoice>,
 }
 
@@ -224,7 +224,7 @@ impl Routing {
     }
 }
 
-/// Next hop that overrides routing by weight.
+/// Next hop that replaces that of weight-based routing.
 #[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table with at, to and via")]
 pub struct NextHop {
@@ -304,8 +304,8 @@ pub struct Flow {
     /// Random delay of ACKs at the receiver.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ack_delay: Option<AckDelay>,
-    /// Lies of the hosts: header fields that the sender or the receiver falsifies, withheld ACKs, hidden marks. A host
-    /// with several identities has a `count`.
+    /// Lies of the hosts: header fields that the sender or the receiver falsifies, withheld ACKs, hidden marks. To
+    /// model a host with several identities, set `count` to their number.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lie: Option<Lie>,
 }

@@ -79,7 +79,7 @@ def time_constant(tau):
 
 
 def clipping(tau, wait):
-    """Returns the overshoot of xi, and True if xi overshoots.
+    """Returns the overshoot of the sender's state xi of eq (6), and whether xi overshoots.
 
     ACKs have equal prices and are `wait` round trips apart.
     """

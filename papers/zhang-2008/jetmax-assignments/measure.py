@@ -1,4 +1,4 @@
-"""Verifies assignments of bottlenecks: dependency graphs, and the Jacobian of JetMax."""
+"""Verifies the dependency graphs and the Jacobian of JetMax for assignments of bottlenecks to flows."""
 
 from itertools import combinations, product
 

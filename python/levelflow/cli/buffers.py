@@ -114,7 +114,7 @@ def _drawable(target: Path) -> None:
 
 
 def _compare(asked: Question, workers: int | None, target: Path | None) -> tuple[list[Row], list[Discipline], bool]:
-    """Measures buffers and queue disciplines, and saves after each. The third value is False after an interruption."""
+    """Measures buffers and queue disciplines. Saves each result. The third value is False after an interruption."""
     import os
 
     from levelflow.buffers.choice import chosen, compared

@@ -90,7 +90,7 @@ def _facts(law: LawRecord) -> str:
     return (
         f"Source: {law['source']}\n"
         f"Signal: {law['signal']}. Signalling: {law['signalling']}. Header: {header}. "
-        f"A router's work per packet: {law['cost']}. "
+        f"Operations of a router per packet: {law['cost']}. "
         f"Equilibrium: {model(law['name'])}."
     )
 

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
 __all__ = ["entries", "largest_part", "read", "speed"]
 
-#: Attribute of a directed graph whose edges are duplex links. It contains the attributes of the reverse direction, by
-#: edge.
+#: Attribute of a directed graph whose edges are duplex links. Its value maps each edge to the attributes of the reverse
+#: direction.
 OPPOSITES = "levelflow opposites"
 #: Attributes of a node or an edge, as in the file.
 Attributes = Mapping[str, Any]

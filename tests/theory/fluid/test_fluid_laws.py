@@ -74,7 +74,7 @@ def test_equilibria_of_xcp_are_constrained_max_min_rates(seed):
 
 @pytest.mark.parametrize(("tau", "propose"), [(0.3, True), (0.6, True), (1.0, True), (0.6, False), (1.5, False)])
 def test_jetmax_goes_a_part_of_its_way_in_each_step(tau, propose):
-    """Eq 134: each step covers the fraction `tau` of the remaining distance in a round trip plus an interval."""
+    """Eq 134: a step takes a round trip plus an interval, and covers the fraction `tau` of the remaining distance."""
     parameters = {"tau": tau, "settle": "per-switch", "initial_rate": 1e6, "propose": propose}
     run = one("jetmax", 8.0, parameters, link={"capacity": 9e6, "buffer": 0.0}, step=0.02, every=None)
     left = (9e6 - run.rates[:, 0]) / 8e6

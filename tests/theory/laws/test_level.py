@@ -1,6 +1,4 @@
-"""Level: step model of levels and thresholds, and equilibrium, compared with progressive filling and hand-computed
-values.
-"""
+"""Compares Level's step model and its equilibrium with progressive filling and hand-computed values."""
 
 import numpy as np
 import pytest

@@ -181,7 +181,7 @@ impl Pie {
         1.0 / found.map_or(1.0, |(_, scale)| *scale)
     }
 
-    /// Returns true if the current delay or backlog prevents drops (section 4.1).
+    /// Returns true if the delay or the backlog is too small for drops (section 4.1).
     fn spares(&self, params: &PieParams, queue: Bytes) -> bool {
         let quiet = self.delay < params.target.as_secs_f64() / 2.0 && self.probability < 0.2;
         quiet || queue <= self.largest + self.largest

@@ -21,7 +21,7 @@ parameters! {
         high_p: f64 = Unit::Number, 1e-7, (1e-12, 5e-5),
             "loss rate at which the mean window is high_window",
             "RFC 3649, section 5";
-        /// Fraction of `High_Window` removed at a loss, `High_Decrease`.
+        /// `High_Decrease`: fraction by which a loss reduces the window at `High_Window`.
         high_decrease: f64 = Unit::Number, 0.1, (0.01, 0.5),
             "fraction of high_window removed at a loss",
             "RFC 3649, section 5";

@@ -34,13 +34,13 @@ parameters! {
             "rate of a flow before its first approved proposal",
             "Levelflow: small, because a new flow adds this rate to a full link; the paper has no value";
         min_rate: f64 = Unit::Rate, 1e3, RATE_RANGE,
-            "smallest rate, used when other traffic fills the link; at least two packets of the smallest size per interval",
+            "smallest rate, used when other traffic fills the link; a lower value becomes two packets of the smallest size per interval",
             "Levelflow: flows need packets to receive feedback; the paper has no value";
         min_packet: Bytes = Unit::Size, 48.0, (1.0, 65_535.0),
             "smallest packet size of slow senders, headers included; a smaller value becomes the size of the headers plus 1 B",
             "Levelflow: an IP header and the JetMax header";
         packets_per_interval: f64 = Unit::Number, 10.0, (0.0, 1e6),
-            "packets per interval of a slow sender, which reduces the packet size to reach this number; 0 for packets of full size",
+            "packets per interval that a slow sender sends; it reduces the packet size for this; 0 for packets of full size",
             "Levelflow: an estimate of N is off by up to one packet per flow (Zhang 2008, eq 145)";
         /// Prices up to this magnitude count as zero.
         eps_p: f64 = EPS_P;

@@ -23,13 +23,13 @@ parameters! {
             "rate of a flow before its first approved proposal",
             "value of JetMax";
         min_rate: f64 = Unit::Rate, 1e3, RATE_RANGE,
-            "smallest rate, used when other traffic fills the link; at least two packets of the smallest size per interval",
+            "smallest rate, used when other traffic fills the link; a lower value becomes two packets of the smallest size per interval",
             "value of JetMax";
         min_packet: Bytes = Unit::Size, 52.0, (1.0, 65_535.0),
             "smallest packet size of slow senders, headers included; a smaller value becomes the size of the headers plus 1 B",
             "an IP header and the header of Level";
         packets_per_interval: f64 = Unit::Number, 10.0, (0.0, 1e6),
-            "packets per interval of a slow sender, which reduces the packet size to reach this number; 0 for packets of full size",
+            "packets per interval that a slow sender sends; it reduces the packet size for this; 0 for packets of full size",
             "value of JetMax";
     } where {
         initial_rate: initial_rate >= min_rate, "must be at least min_rate";

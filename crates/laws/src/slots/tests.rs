@@ -34,7 +34,7 @@ fn pass_request(router: &mut Router, params: &Both<Slots>, now: Time, bits: f32)
     header
 }
 
-/// Passes other traffic of a control interval, as a fraction of the capacity.
+/// Passes one control interval of other traffic to the router. `load` is its rate divided by the capacity.
 fn load(router: &mut Router, params: &Both<Slots>, load: f64) {
     let interval = router.interval(&params.routers);
     let bytes = Rate::clamped(load * C).bytes_in(interval) as u64;

@@ -10,7 +10,7 @@ const TIMEOUT: ParamSpec = row!(
     Unit::Duration,
     0.1,
     (1e-6, 100.0),
-    "initial time between two resets of MaxSat; routers then double or halve this time to follow the longest round; senders use the initial time to choose packet sizes",
+    "initial time between two resets of MaxSat; routers double or halve it as the longest time between two updates of a flow changes; senders choose packet sizes from the initial time",
     "the authors' ns-2 scripts, wide area"
 );
 
@@ -25,13 +25,13 @@ parameters! {
             "sending rate while a flow requests the first allocation of each hop, in packets of the smallest size",
             "Levelflow: each hop needs a packet of its own, and a packet takes a few milliseconds; in the paper, one packet serves all hops";
         min_rate: f64 = Unit::Rate, 1e3, RATE_RANGE,
-            "smallest rate, also before the first allocations; at least two packets of the smallest size per timeout",
+            "smallest rate, also before the first allocations; a lower value becomes two packets of the smallest size per timeout",
             "value of JetMax; the authors' ns-2 code has 100 kb/s";
         min_packet: Bytes = Unit::Size, 52.0, (1.0, 65_535.0),
             "smallest packet size of slow senders, headers included; a smaller value becomes the size of the headers plus 1 B",
             "an IP header and the header of s-PERC";
         packets_per_timeout: f64 = Unit::Number, 10.0, (0.0, 1e6),
-            "packets per initial timeout of a slow sender, which reduces the packet size to reach this number; 0 for packets of full size",
+            "packets per initial timeout that a slow sender sends; it reduces the packet size for this; 0 for packets of full size",
             "value of JetMax";
     } where {
         initial_rate: initial_rate >= min_rate, "must be at least min_rate";

@@ -177,7 +177,7 @@ class Lines:
     """History of the last bins, with look-up by age."""
 
     def __init__(self, first: Floats, step: float, longest: float) -> None:
-        """Stores the values before the start, and the largest age for look-up, s."""
+        """Stores the initial values. `longest` is the largest age for look-up, in s."""
         kept = 1 << int(np.ceil(np.log2(longest / step + 3)))
         self.step, self.width, self.oldest = step, first.size, kept - 2
         self._mask = kept - 1

@@ -1,12 +1,13 @@
-"""JetMax (Zhang 2008, chapter VI.5): routers signal the fair share of the capacity that unresponsive flows leave.
+"""JetMax (Zhang 2008, chapter VI.5): routers signal fair shares of the capacity that unresponsive flows do not use.
 
     g_l(n) = (gamma_l C_l - u_l(n)) / N_l                           (133)
     x_r(n) = (1 - tau) x_r(n - D_r) + tau g(n - backward delay)     (134)
     p_l(n) = 1 - gamma_l C_l / y_l(n)                               (135)
 
-`g_l` is the fair share of link `l`, `p_l` its price and `y_l` its load. `x_r` is the rate of flow `r`. `N_l` flows
-respond to link `l`. `u_l` is the load of flows that cross link `l` and respond to another link. `target` is `gamma C`.
-If links lose packets, each link counts the packets that arrive at it (eq. 151-152). Rates are in any common unit.
+`g_l` is the fair share of link `l`, `p_l` its price and `y_l` its load. `x_r` is the rate of flow `r`. `N_l` is the
+number of flows that respond to link `l`. `u_l` is the load of flows that cross link `l` and respond to another link.
+`target` is `gamma C`. If links lose packets, `y_l` and `u_l` include only packets that arrive at link `l` (eq. 151-152).
+Rates are in any common unit.
 """
 
 from __future__ import annotations

@@ -200,7 +200,7 @@ def _state(a: Matrix, steps: Ints) -> int:
 
 
 def _companion(a: Matrix, steps: Ints) -> Matrix:
-    """Returns the matrix that maps past states to the past states of the next step."""
+    """Returns the matrix that advances the vector of current and past states by one step."""
     reach = _reach(a, steps)
     ends = reach.cumsum()
     starts = ends - reach

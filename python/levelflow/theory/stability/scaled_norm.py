@@ -17,7 +17,7 @@ from levelflow.theory.stability.matrices import Bound, Matrix, blocks, decouple,
 _STAGES = 10.0 ** -np.arange(10)
 #: Barrier parameter below which the barrier also provides the proof.
 _PROOF = 1e-5
-#: Relative distance from the largest singular value within which singular values belong to its cluster.
+#: Singular values within this relative distance of the largest one belong to its cluster.
 _CLUSTER = 1e-6
 
 
