@@ -37,7 +37,7 @@ parameters! {
             "smallest rate, used when other traffic fills the link; a lower value becomes two packets of the smallest size per interval",
             "Levelflow: flows need packets to receive feedback; the paper has no value";
         min_packet: Bytes = Unit::Size, 48.0, (1.0, 65_535.0),
-            "smallest packet size of slow senders, headers included; a smaller value becomes the size of the headers plus 1 B",
+            "smallest packet size of slow senders, headers included; a value below the size of the headers plus 1 B becomes this size",
             "Levelflow: an IP header and the JetMax header";
         packets_per_interval: f64 = Unit::Number, 10.0, (0.0, 1e6),
             "packets per interval that a slow sender sends; it reduces the packet size for this; 0 for packets of full size",

@@ -23,12 +23,12 @@ parameters! {
         timeout: Duration = TIMEOUT;
         initial_rate: f64 = Unit::Rate, 400e3, RATE_RANGE,
             "sending rate while a flow requests the first allocation of each hop, in packets of the smallest size",
-            "Levelflow: each hop needs a packet of its own, and a packet takes a few milliseconds; in the paper, one packet serves all hops";
+            "Levelflow: each hop needs its own packet, and at this rate a packet is sent every few milliseconds; in the paper, one packet serves all hops";
         min_rate: f64 = Unit::Rate, 1e3, RATE_RANGE,
             "smallest rate, also before the first allocations; a lower value becomes two packets of the smallest size per timeout",
             "value of JetMax; the authors' ns-2 code has 100 kb/s";
         min_packet: Bytes = Unit::Size, 52.0, (1.0, 65_535.0),
-            "smallest packet size of slow senders, headers included; a smaller value becomes the size of the headers plus 1 B",
+            "smallest packet size of slow senders, headers included; a value below the size of the headers plus 1 B becomes this size",
             "an IP header and the header of s-PERC";
         packets_per_timeout: f64 = Unit::Number, 10.0, (0.0, 1e6),
             "packets per initial timeout that a slow sender sends; it reduces the packet size for this; 0 for packets of full size",

@@ -5,7 +5,7 @@ use libm::sqrt;
 /// Smallest loss event rate that the search considers.
 const MIN_LOSS_EVENT_RATE: f64 = 1e-8;
 
-/// Returns the packets per round-trip time at the loss event rate `p`, above 0 and at most 1.
+/// Returns the packets per round-trip time at the loss event rate `p`, with 0 < `p` <= 1.
 pub(super) fn packets_per_rtt(p: f64) -> f64 {
     //= RFC 5348, section 3.1
     //# R*sqrt(2*b*p/3) + (t_RTO * (3*sqrt(3*b*p/8)*p*(1+32*p^2)))
