@@ -21,7 +21,7 @@ use levelflow_testbed::Namespace;
 const TOGETHER: usize = 60;
 pub(super) const SINK: &str = "10.78.2.2:7700";
 
-/// Path of a sending host, a router and a receiving host. The receiving host never reads its socket.
+/// Path from a sending host through a router to a receiving host. The receiving host never reads its socket.
 ///
 /// A packet crosses the whole path within the system call that sends it.
 pub(super) struct Path {

@@ -17,7 +17,8 @@ use levelflow_host::limit::Unit;
 
 /// Default upper bound of the buffer, packets. Algorithms stop at this bound if no buffer meets the targets.
 const MAX_DEFAULT_BUFFER_PACKETS: u64 = 10_000;
-/// Default upper bound of the buffer, as transmission time of its packets. The smaller of the two bounds applies.
+/// Default upper bound of the buffer, as the transmission time of a full buffer. The smaller of this bound and the
+/// bound in packets applies.
 const MAX_DEFAULT_BUFFER_TIME: Duration = Duration::from_ms(1000);
 /// Largest limit that an algorithm can set, in packets.
 const MAX_LIMIT_PACKETS: u64 = 1_000_000_000;

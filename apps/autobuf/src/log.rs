@@ -64,7 +64,8 @@ impl Log {
         })
     }
 
-    /// Writes the first line. It describes the queues, and the algorithm as in a scenario of the simulator.
+    /// Writes the first line. It describes the queues and the algorithm. The algorithm has the notation of the
+    /// simulator's scenarios.
     #[must_use]
     pub fn begin(mut self, daemon: &Daemon, device: &str) -> Self {
         self.unused = false;
@@ -129,7 +130,7 @@ mod tests {
 
     const REFERENCE: &str = include_str!("../../../docs/reference/abs.md");
 
-    /// Returns the names in the table of a section.
+    /// Returns the field names in the table of a section of docs/reference/abs.md.
     fn named(section: &str) -> Vec<&'static str> {
         let text = REFERENCE.split("\n## ").find(|text| text.starts_with(section)).unwrap();
         let rows = text.lines().filter_map(|line| line.strip_prefix("| `"));

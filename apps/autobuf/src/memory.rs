@@ -66,7 +66,7 @@ impl Memory {
         let mut shares: Vec<Share> = ports.iter().map(share).collect();
         divide(self.total(), &mut shares);
         let limit = |(share, port): (&Share, &Sharer<'_>)| {
-            // The cast rounds down. The factor keeps a value that a rounding error has made slightly less than whole.
+            // The cast rounds down. Without the factor, a rounding error just below a whole number would cost one unit.
             let whole = (share.limit / self.of(port.place) * (1.0 + 1e-12)) as u32;
             whole.clamp(port.least, port.wanted.max(port.least))
         };
@@ -88,9 +88,9 @@ impl Memory {
         }
     }
 
-    /// Returns the backlog in the unit of the total. If the total is in bytes and the limit is in packets, the
-    /// queue holds its number of packets times the largest frame. With GSO packets, the bytes in the queue can exceed
-    /// this product. They are then the result.
+    /// Returns the backlog in the unit of the total. If the total is in bytes and the limit is in packets, each queued
+    /// packet counts as the largest frame. If the bytes in the queue exceed this product, as with GSO packets, the
+    /// result is the bytes.
     fn held(self, port: &Sharer<'_>) -> f64 {
         let one = self.of(port.place);
         match (self.0, port.place.unit) {

@@ -9,7 +9,7 @@ use levelflow_host::limit::burst_of;
 
 /// Relative difference up to which two rates count as equal.
 const EQUAL_SHARE: f64 = 1e-6;
-/// Fraction of the line rate from which the extra traffic of a refilled token bucket causes a warning.
+/// Extra traffic of a refilled token bucket, as a fraction of the line rate, that causes a warning.
 const NOTABLE_SHARE: f64 = 0.01;
 
 /// Returns all warnings about a queue of a device. `given` is true if the user has set the line rate.
@@ -52,7 +52,7 @@ fn carried(place: &SizedQueue) -> f64 {
     place.capacity.bps() * share
 }
 
-/// Formats a rate. The rate is rounded down, so that the printed rate is allowed.
+/// Formats the largest allowed rate. The rate is rounded down, so that the printed rate is allowed, too.
 fn below(bps: f64) -> String {
     let step = 10_f64.powf(bps.log10().floor() - 3.0);
     rate((bps / step).floor() * step)

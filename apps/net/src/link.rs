@@ -131,7 +131,7 @@ pub struct Link {
 type Changes = Box<dyn Iterator<Item = (Time, Change)>>;
 
 fn setting(name: &'static str) -> impl Fn(&str) -> Result<Setting, String> + Clone {
-    // clap adds the names of the option and of its value.
+    // clap adds the name of the option and its value to the error message.
     move |value| {
         Setting::read(name, value).map_err(|e| {
             let prefix = format!("{name} {value}: ");

@@ -47,7 +47,7 @@ fn targets_of_loss_and_delay_are_met_from_ten_times_too_small_and_too_large() {
     eprintln!("used, lost, packets, wait: loss {lossy:?}, left alone {lossy_left:?}");
     eprintln!("used, lost, packets, wait: delay {slow:?}, left alone {slow_left:?}");
     // About 400 packets should be lost in 24 s. Losses are clustered, so a random error of 10 % is possible. The size
-    // of the buffer depends on the sum of all errors in loss, so it is the more exact test.
+    // of the buffer depends on the sum of all errors in loss, so the test of the size is more exact.
     assert!((lossy[1] / 0.02 - 1.0).abs() < 0.1, "lost: {lossy:?}");
     assert!(lossy[2] > 20.0, "it has grown: {lossy:?}");
     assert!(lossy_left[1] > 0.03, "without abs, more is lost: {lossy_left:?}");

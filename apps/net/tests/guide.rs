@@ -25,8 +25,8 @@ fn script(page: &str) -> String {
     lines.join("\n")
 }
 
-/// Pastes a guide into a root shell in a separate network. Returns its standard output, and its standard output and
-/// error together.
+/// Pastes a guide into a root shell in a separate network. Returns the standard output of the shell, and its standard
+/// output and standard error together.
 fn paste(guide: &str) -> (String, String) {
     let root: PathBuf = [env!("CARGO_MANIFEST_DIR"), "..", ".."].iter().collect();
     let page = std::fs::read_to_string(root.join("docs/guides").join(guide)).unwrap();

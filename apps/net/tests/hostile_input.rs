@@ -1,5 +1,5 @@
-//! Tests of routers, senders and receivers on real sockets that receive truncated, oversized and forged packets, in
-//! floods. Tests that need root are skipped without it.
+//! Tests of routers, senders and receivers on real sockets. They receive floods of truncated, oversized and forged
+//! packets. Tests that need root are skipped without it.
 
 use levelflow_net_testing::needs_kernel;
 use std::net::{SocketAddr, UdpSocket};

@@ -36,14 +36,14 @@ impl Drop for Lock {
     }
 }
 
-/// Opens a file for writing and locks it. Keeps its content. The holder may remove the file: another process that
-/// waits for the removed file then repeats the call.
+/// Opens a file for writing and locks it. Keeps its content. The holder may remove the file. A process that has opened
+/// the removed file then opens the path anew.
 ///
 /// A file system without locks, such as some network file systems, does not lock the file.
 ///
 /// # Errors
 /// Returns an error of the kind `WouldBlock` if another process holds the lock. Returns other errors if the file cannot
-/// be opened, or if its file system gives an open file another identity than its path.
+/// be opened, or if the identity of an open file differs from that of its path in this file system.
 pub fn claim(path: &Path) -> io::Result<File> {
     claim_if(path, is_at)
 }

@@ -11,8 +11,8 @@ pub const MAX_BYTES: u64 = 256 << 20;
 /// end.
 ///
 /// # Errors
-/// Returns an error if the file cannot be read, is too large, is not UTF-8, or is not a regular file. The error has no
-/// content of the file.
+/// Returns an error if the file cannot be read, is too large, is not UTF-8, or is not a regular file. The error does
+/// not quote the file.
 pub fn read(path: &Path) -> io::Result<String> {
     let file = open(path)?;
     let found = file.metadata()?;
@@ -36,7 +36,7 @@ pub fn read_any(path: &Path) -> io::Result<String> {
 /// Converts bytes to text.
 ///
 /// # Errors
-/// Returns an error if there are more than [`MAX_BYTES`], or if they are not UTF-8. The error has no content.
+/// Returns an error if there are more than [`MAX_BYTES`], or if they are not UTF-8. The error does not quote the text.
 pub fn text(bytes: Vec<u8>) -> io::Result<String> {
     if bytes.len() as u64 > MAX_BYTES {
         return Err(io::Error::other("larger than 256 MiB"));

@@ -27,7 +27,7 @@ pub fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     sync(path.parent().unwrap_or(Path::new("")))
 }
 
-/// Returns the file that a path names, after symbolic links.
+/// Returns the file to which a path leads through symbolic links.
 fn target(path: &Path) -> io::Result<PathBuf> {
     match fs::metadata(path) {
         Ok(found) if found.is_dir() => Err(io::ErrorKind::IsADirectory.into()),

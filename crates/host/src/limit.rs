@@ -229,8 +229,9 @@ pub fn burst_of(options: &[u8]) -> Option<u32> {
     bytes_of(&all, bucket, TBF_RATE64, RATE, BUFFER)
 }
 
-/// Returns the burst, in bytes; `None` if the filter computes other sizes than the queue. A change of the options must
-/// set the burst again. Otherwise, the kernel rounds it down, and drops packets of exactly the old burst size.
+/// Returns the burst, in bytes; `None` if the filter's packet sizes differ from those in the queue. A change of the
+/// options must set the burst again. Otherwise, the kernel rounds it down, and drops packets of exactly the old burst
+/// size.
 ///
 /// The kernel only reports the burst's transmission time, in ticks. The result is the largest burst with this number of
 /// ticks. All packets that passed before therefore still pass.

@@ -213,8 +213,8 @@ fn change(index: u32, handle: Handle, kind: &str, options: Vec<u8>) -> TcMessage
 
 /// Decodes the rates of a class; `None` if it is not an HTB class.
 ///
-/// `struct tc_htb_opt` begins with the rate and the ceiling, 12 bytes each. The last 4 of these 12 bytes are the bytes
-/// per second.
+/// `struct tc_htb_opt` begins with the rate and the ceiling, 12 bytes each. The last 4 of these 12 bytes contain the
+/// value in bytes per second.
 #[must_use]
 pub fn share(class: &Found) -> Option<Share> {
     if class.queue.kind != "htb" {

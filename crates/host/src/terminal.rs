@@ -11,7 +11,7 @@ const ORDERING: [char; 14] = [
 ];
 
 /// Escapes text into one harmless line. Some characters move the cursor, change colours, reorder text, or end the line.
-/// They become escapes such as `\u{1b}`.
+/// Escapes replace these characters, for example `\u{1b}`.
 #[must_use]
 pub fn plain(text: &str) -> Cow<'_, str> {
     let acts = |c: char| c.is_control() || ORDERING.contains(&c);

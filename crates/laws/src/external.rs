@@ -67,7 +67,7 @@ pub struct Ack {
     /// True from a loss until all packets in flight at the loss have arrived, and while a packet is missing. False
     /// after a timeout.
     pub recovering: bool,
-    /// True if the flow used its window, or has none.
+    /// True if the flow used its window, or has no window.
     pub window_used: bool,
     /// Largest data packet, bytes.
     pub packet_size: Bytes,
@@ -80,7 +80,8 @@ pub struct Lost {
     pub now: Time,
     /// Report of the transport.
     pub loss: Loss,
-    /// True if the packet was sent after the last loss with `first`, and after the last timeout.
+    /// True for the first loss of a window. The packet was sent after the previous such loss, and after the last
+    /// timeout.
     pub first: bool,
 }
 
@@ -110,7 +111,7 @@ impl PartialEq for Params {
     }
 }
 
-/// Owner of an external sender. Two owners are equal only if they are the same.
+/// Owner of an external sender. Two owners are equal only if they own the same object.
 #[derive(Debug)]
 struct Owned(Box<dyn ExternalSender>);
 
@@ -140,7 +141,8 @@ pub struct Sender {
     next: u32,
     /// Number of the first packet of the next round trip.
     round: u32,
-    /// Number of the first packet sent after the last first loss or timeout.
+    /// Number of the first packet sent after the last loss with [`Lost::first`] or the last timeout, whichever is
+    /// later.
     cut: u32,
     /// True if a packet was acknowledged since the last timeout.
     progress: bool,

@@ -1,5 +1,5 @@
-//! Random number generator of a sender. With it, a law remains a pure function of its inputs and its seed. The
-//! generator takes 8 bytes.
+//! Random number generator of a sender. A law that uses this generator remains a pure function of its inputs and its
+//! seed. The generator takes 8 bytes.
 
 /// Pseudo-random numbers (SplitMix64: G. Steele, D. Lea, C. Flood, OOPSLA 2014).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -17,7 +17,7 @@ parameters! {
             "smallest window, packets; brakes do not reduce the window further",
             "the authors' tcp_abc.c: 5";
     } also {
-        /// Parameters of CUBIC, the window that reacts to losses.
+        /// Parameters of the CUBIC window, which reacts to losses.
         pub(super) cubic: TcpParams<cubic::Params> = cubic(initial_window);
     }
 }

@@ -28,11 +28,14 @@ choices! {
     pub enum Isolation {
         /// Flows.
         Flows = "flows",
-        /// Sources, and then the flows of each source (`dual-srchost`); for the upstream of a home network.
+        /// Sources get equal shares, and then the flows of each source (`dual-srchost`); for the upstream of a home
+        /// network.
         Sources = "sources",
-        /// Destinations, and then the flows of each destination (`dual-dsthost`); for the downstream of a home network.
+        /// Destinations get equal shares, and then the flows of each destination (`dual-dsthost`); for the downstream
+        /// of a home network.
         Destinations = "destinations",
-        /// Sources and destinations. A host gains no bandwidth by opening more flows to different peers.
+        /// Fairness between sources and between destinations. A host gains no bandwidth by opening more flows to
+        /// different peers.
         Triple = "triple",
     }
 }

@@ -1,4 +1,4 @@
-//! Marks for packets that are sent while the sender limits the packets in flight, in ProbeRTT. The delivery rates of
+//! Marks for packets that are sent in ProbeRTT, in which the sender limits the packets in flight. The delivery rates of
 //! these packets are not bandwidth samples (`MarkConnectionAppLimited` of the drafts).
 
 use crate::bytes::before;

@@ -12,7 +12,7 @@ const BANDWIDTH_FILTER_ROUNDS: usize = 10;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Path {
     /// Largest delivery rate of each of the last ten round trips; 0 for a round trip without a valid sample. The newest
-    /// is the last round trip with a valid sample.
+    /// entry is that of the last round trip with a valid sample.
     recent: [f64; BANDWIDTH_FILTER_ROUNDS],
     /// Index in `recent` of the last round trip with a valid sample.
     place: usize,

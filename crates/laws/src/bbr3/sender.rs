@@ -38,7 +38,7 @@ pub struct Sender {
     pub(super) undo: Undo,
     pub(super) probe: Probe,
     pub(super) probe_rtt: ProbeRtt,
-    /// Number of round trips at the start of Drain.
+    /// Value of the round-trip counter at the start of Drain.
     pub(super) drain_round: u32,
     /// Pacing rate, packets per second.
     pacing: f64,

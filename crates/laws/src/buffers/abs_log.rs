@@ -33,7 +33,7 @@ const PATIENCE_IN_GAPS: f64 = 2.0;
 const LARGEST_GAIN_U: f64 = 0.1;
 /// Limit on the gain of `b_p` per sawtooth.
 const LARGEST_GAIN_P: f64 = 0.25;
-/// Multiple of the mean time between drops. If the port meets its utilisation target for this time, the buffer is
+/// Number of mean times between drops. If the port meets its utilisation target for this number, the buffer is
 /// considered oversized.
 const IDLE_FREE_GAPS: f64 = 20.0;
 /// Weight of the newest sample in the moving average of the time between drops.
@@ -325,7 +325,7 @@ impl AbsLog {
     fn keep_up(&mut self, params: &AbsLogParams) {
         let wanted = self.wanted();
         // While the queue drains to the requested size, the measured utilisation and loss are not those of the smaller
-        // buffer. Buffers therefore stay close to the current limit.
+        // buffer. The buffers of all targets therefore stay close to the current limit.
         let least = (wanted / STANDBY_RATIO).max(self.room / LARGEST_STEP);
         for (target, control) in [
             (params.utilisation, &mut self.utilisation),

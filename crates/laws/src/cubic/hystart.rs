@@ -7,7 +7,7 @@ use crate::tcp::AckEvent;
 const MIN_RTT_THRESH: f64 = 0.004;
 const MAX_RTT_THRESH: f64 = 0.016;
 const MIN_RTT_DIVISOR: f64 = 8.0;
-/// Smallest number of round-trip samples in a round.
+/// Number of round-trip samples that a round needs before its smallest round-trip time is used.
 const N_RTT_SAMPLE: u32 = 8;
 /// Divisor of the window growth in conservative slow start. `CSS_ROUNDS` is the duration of conservative slow start in
 /// rounds.

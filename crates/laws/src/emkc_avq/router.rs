@@ -21,7 +21,8 @@ pub struct Router {
     arrived: Bytes,
     /// Largest round-trip time in the current control interval, in seconds.
     longest: f32,
-    /// Largest round-trip time `D_max`, in seconds, of the last control interval in which packets carried one.
+    /// Largest round-trip time `D_max`, in seconds, of the last control interval in which packets carried round-trip
+    /// times.
     rtt: Option<f64>,
     seq: u32,
     price: f32,

@@ -6,15 +6,15 @@ use crate::tcp::{ROWS, table};
 parameters! {
     /// Validated parameters.
     pub struct Params {
-        /// Largest window with the behaviour of Reno, `Low_Window`, packets.
+        /// `Low_Window`: largest window with the behaviour of Reno, packets.
         low_window: f64 = Unit::Number, 38.0, (2.0, 1e4),
             "largest window at which it behaves like Reno, packets",
             "RFC 3649, section 5";
-        /// Window `High_Window` at which `high_p` and `high_decrease` apply, packets.
+        /// `High_Window`: window at which `high_p` and `high_decrease` apply, packets.
         high_window: f64 = Unit::Number, 83_000.0, (2e4, 1e8),
             "window to which high_p and high_decrease apply, packets",
             "RFC 3649, section 5";
-        /// Loss rate at which the mean window is `Low_Window`, `Low_P`.
+        /// `Low_P`: loss rate at which the mean window is `Low_Window`.
         low_p: f64 = Unit::Number, 1e-3, (1e-4, 0.5),
             "loss rate at which the mean window is low_window",
             "RFC 3649, section 5";

@@ -6,7 +6,7 @@ use crate::tcp::{ROWS, table};
 parameters! {
     /// Validated parameters.
     pub struct Params {
-        /// Time after congestion in which the window grows like that of Reno, `Delta_L`, s.
+        /// `Delta_L`: time after a congestion event in which the window grows like that of Reno, s.
         delta_l: f64 = Unit::Duration, 1.0, (0.0, 100.0),
             "time after congestion in which the window grows like that of Reno",
             "draft-leith-tcp-htcp-06";

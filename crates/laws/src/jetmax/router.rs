@@ -144,7 +144,7 @@ impl RouterLaw for Router {
             self.count_unresponsive(proposed);
         }
         let limits = self.limits(params, header);
-        // Not `f32::max`: for 0 and -0, the sign of its result is not defined.
+        // `f32::max` is not used: for 0 and -0, the sign of its result is not defined.
         if self.price > header.price {
             header.price = self.price;
         }

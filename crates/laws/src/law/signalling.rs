@@ -84,7 +84,7 @@ pub struct RouterInfo {
     pub utilisation: Option<&'static str>,
 }
 
-/// Counters of a data path outside Rust, such as the kernel's.
+/// Counters of a data path outside Rust, such as a program in the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counting {
     /// One set of integer counters per CPU. Their sum does not depend on the packet order.

@@ -1,4 +1,4 @@
-//! TCP-LP: Reno that also backs off when delays increase. It uses only the capacity that other flows leave.
+//! TCP-LP: Reno that also backs off when delays increase. It uses only the capacity that other flows do not use.
 //!
 //! Source: A. Kuzmanovic, E. Knightly, "TCP-LP: a distributed algorithm for low priority data transfer" (INFOCOM 2003).
 

@@ -13,7 +13,8 @@ const RATE_BITS: u32 = 32;
 const TABLE_BITS: u32 = 7;
 /// Fraction bits of the values in the table.
 const ENTRY_BITS: u32 = 63;
-/// Fraction bits kept of a table value for its multiplication with a rate. The product then does not overflow.
+/// Fraction bits of a table value that are kept for its multiplication with a rate. With this number of bits, the
+/// product does not overflow.
 const KEPT_BITS: u32 = 40;
 const PS_PER_S: i128 = 1_000_000_000_000;
 const LOG2_E: i128 = (core::f64::consts::LOG2_E * ONE as f64) as i128;

@@ -8,7 +8,7 @@ pub(super) const MAX_START: u32 = 1 << 23;
 /// Largest code in the lower 23 bits of a field.
 pub(super) const MAX_CODE: u32 = MAX_START - 1;
 
-/// Codes per second of price. A code has 4 integer bits and 19 fraction bits.
+/// Factor that converts a price in seconds to a code. A code has 4 integer bits and 19 fraction bits.
 const CODES_PER_SECOND: f64 = (1_u32 << FRACTION_BITS) as f64;
 pub(super) const FRACTION_BITS: u32 = 19;
 

@@ -1,5 +1,5 @@
-//! Words and counters of a data path outside Rust. The words are the codes of price and spare capacity. The counter is
-//! the number of bytes.
+//! Words and counters of this law for a [data path outside Rust](crate::offload). The words are the codes of price and
+//! spare capacity. The counter is the number of bytes.
 
 use levelflow_units::Bytes;
 

@@ -35,7 +35,7 @@ const T: ParamSpec = row!(
 parameters! {
     /// Validated parameters of senders.
     pub struct Params {
-        /// Demand at price zero, `x_max`, bit/s.
+        /// `x_max`: demand at price zero, bit/s.
         x_max: f64 = X_MAX;
         /// Price scale `T`, seconds: a price increase of `T` divides the demand by e (eq 7).
         t: f64 = T;
@@ -47,7 +47,7 @@ parameters! {
         eta: f64 = Unit::Number, 0.06, (0.0, 1.0),
             "speed at which a flow converges to the common demand curve",
             SOURCE;
-        /// Shortest time between two updates of a sender, `dt_min`.
+        /// `dt_min`: shortest time between two updates of a sender.
         dt_min: Duration = Unit::Duration, 1e-6, (0.0, 1.0),
             "shortest time between two updates of a sender",
             SOURCE;
@@ -68,11 +68,11 @@ parameters! {
 parameters! {
     /// Validated parameters of routers. Each link may have different values.
     pub struct RouterParams {
-        /// Demand at price zero, `x_max`, bit/s.
+        /// `x_max`: demand at price zero, bit/s.
         x_max: f64 = X_MAX;
         /// Price scale `T`, seconds: a price increase of `T` divides the demand by e (eq 7).
         t: f64 = T;
-        /// Time between two updates of a price, `dt_p`.
+        /// `dt_p`: time between two updates of a price.
         dt_p: Duration = Unit::Duration, 0.001, (1e-6, 1.0),
             "time between two updates of a price",
             SOURCE;

@@ -1,4 +1,4 @@
-//! Words and counters of a data path outside Rust.
+//! Words and counters of this law for a [data path outside Rust](crate::offload).
 //!
 //! The words are, in order:
 //!

@@ -28,7 +28,7 @@ parameters! {
         beta: f64 = Unit::Number, 1.0, (0.0, 10.0),
             "gain on the queue",
             "Dukkipati et al. 2005, section III";
-        /// Limit on the control interval `T`. Below the limit, `T` is the round-trip time.
+        /// Limit on the control interval `T`. `T` is the smaller of this limit and the round-trip time.
         interval: Duration = Unit::Duration, 0.01, (1e-6, 100.0),
             "longest time between two updates of the offered rate",
             "Dukkipati et al. 2005, section III";

@@ -23,7 +23,7 @@ pub struct Router {
     /// round-trip time over these packets, in byte seconds.
     stamped: f64,
     weighed: f64,
-    /// Byte-weighted mean round-trip time, in seconds, of the last interval in which packets carried one.
+    /// Byte-weighted mean round-trip time, in seconds, of the last interval in which packets carried round-trip times.
     recent: f64,
     /// Largest round-trip time in the current window, in seconds.
     pub(super) longest: f64,

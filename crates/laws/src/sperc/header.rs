@@ -25,7 +25,7 @@ const FLAGS: Values = Values::Bits(&[
 pub enum Label {
     /// Not counted by the hop.
     New,
-    /// Limited by this hop: the flow takes an equal share of the capacity that satisfied flows leave.
+    /// Limited by this hop: the flow takes an equal share of the capacity that satisfied flows do not use.
     Unsatisfied,
     /// Limited by another hop to a lower rate.
     Satisfied,

@@ -17,7 +17,7 @@ const SILENT_RTTS: u64 = 3;
 /// number.
 const REORDERING_THRESHOLD: u32 = 3;
 
-/// Returns the smaller value. Not `f32::min`: for 0 and -0, the sign of its result is not defined.
+/// Returns the smaller value. `f32::min` is not used: for 0 and -0, the sign of its result is not defined.
 fn lesser(a: f32, b: f32) -> f32 {
     if b < a { b } else { a }
 }

@@ -106,7 +106,7 @@ pub const PACED: usize = position(&Common::TABLE, "paced");
 /// Index of the row `pacing_gain`. The next row is `pacing_start`.
 pub const PACING_GAIN: usize = position(&Common::TABLE, "pacing_gain");
 
-/// Index of the row `after_idle`, for laws with another rule in their source.
+/// Index of the row `after_idle`, for laws whose source has another rule.
 pub const AFTER_IDLE: usize = position(&Common::TABLE, "after_idle");
 
 /// Returns the rows that all TCP laws have, then the rows `own` of a law.

@@ -7,7 +7,8 @@ use crate::rtt;
 /// Floor of round-trip samples, in seconds.
 const SHORTEST_RTT: f64 = 1e-6;
 
-/// Round-trip time that a rate assumes before the first sample, in seconds (initial timeout of RFC 6298, section 2.1).
+/// Round-trip time from which rates are computed before the first sample, in seconds (initial timeout of RFC 6298,
+/// section 2.1).
 const ASSUMED_RTT: f64 = 1.0;
 
 /// Smallest slow-start threshold, packets (RFC 5681, eq 4).

@@ -60,7 +60,7 @@ fn a_step_gives_a_jump_and_a_ramp() {
         let jump = 1.822e-5 * 100.0 + 1.816e-5 * 50.0;
         close(pi.signal(), jump + f64::from(n) * 0.006e-5 * 100.0, 1e-12);
     }
-    // When the queue returns to the target, `p` falls by `b e`, and keeps the sum of the growth per interval.
+    // When the queue returns to the target, `p` falls by `b e`. The growth of the earlier intervals remains.
     tick(&mut pi, &params, 50);
     let ramp = 999.0 * 0.006e-5 * 100.0;
     close(

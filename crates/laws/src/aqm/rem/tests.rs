@@ -48,7 +48,7 @@ fn the_price_is_that_of_the_paper() {
         tick(&mut rem, &params, queue);
         close(rem.signal(), price, 1e-15);
     }
-    // First 0.001 (0.1 (0 - 50) + 0 - 65), then 0.001 * 0.1 (0 - 50), which would make the price negative.
+    // Increments: 0.001 (0.1 (0 - 50) + 0 - 65), then 0.001 * 0.1 (0 - 50). The second would make the price negative.
     tick(&mut rem, &params, 0);
     close(rem.signal(), 0.0005, 1e-15);
     tick(&mut rem, &params, 0);
