@@ -68,7 +68,7 @@ def work_of_rem() -> float:
 
 
 def how(seeds: Sequence[int]) -> str:
-    """Returns a description of the values and intervals in the tables."""
+    """Returns a sentence that explains the values and intervals in the tables."""
     if len(seeds) == 1:
         return "one run, with seed 1; ±: 95 % intervals by batch means within the run, not across runs"
     return f"means over {len(seeds)} runs, with seeds 1 to {len(seeds)}; ±: 95 % intervals by Student's t over the runs"
@@ -87,7 +87,7 @@ def cells(item: Line, best: Line) -> str:
 def judged(possible: Mapping[int, Mapping[str, Line]]) -> Iterator[str]:
     """Yields, as text, the number of rows in which each algorithm met its targets.
 
-    Only rows count in which a fixed buffer meets the targets.
+    A row counts only if a fixed buffer can meet the targets in it.
     """
     if not possible:
         yield "No fixed buffer meets the targets in any row: nothing was judged."

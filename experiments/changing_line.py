@@ -1,8 +1,8 @@
 """Laws and queues on lines whose capacity changes: `python -m experiments.changing_line [LINE ...] [--testbed]`.
 
-A download and a call share the line of a ready scenario for 30 s. In laws with routers, the routers are notified of
-each change. With `--testbed` (root, Linux), the same runs also on a network inside this machine, with the kernel's
-CUBIC and BBR.
+A download and a call share the line of a ready scenario for 30 s. If the law has routers, they are notified of each
+change of the capacity. With `--testbed` (root, Linux), each scenario also runs on a network inside this machine, where
+CUBIC and BBR are the kernel's.
 """
 
 from __future__ import annotations
@@ -36,13 +36,17 @@ ROWS = (
     ("cubic", "fq_codel"),
     ("cubic", "cake"),
 )
-#: Linux laws for which the testbed supports no applications, and rate of the `cbr` flow that replaces the call.
+#: Laws of the Linux kernel, and rate of a `cbr` flow. The testbed supports no applications with these laws, so the
+#: `cbr` flow replaces the call.
 KERNEL, CALL = ("bbr", "cubic"), "200 kb/s"
 HEAD = ("law", "queue", "download", "capacity lost", "queueing delay, p99", "call's round trip, p99", "loss")
 
 
 def main() -> int:
-    """Prints Markdown tables for each line: one of the simulator and, with `--testbed`, one of Linux."""
+    """Prints a Markdown table of simulated results for each line.
+
+    With `--testbed`, also prints a table of results on Linux.
+    """
     parser = argparse.ArgumentParser(prog="python -m experiments.changing_line", description=__doc__)
     parser.add_argument("line", nargs="*", metavar="LINE", help=f"of {', '.join(LINES)}; all if none")
     parser.add_argument("--testbed", action="store_true", help="run on a network inside this machine, too")

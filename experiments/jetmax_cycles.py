@@ -1,6 +1,6 @@
 """Failures of JetMax on the smallest networks, by rule: `python -m experiments.jetmax_cycles`.
 
-Runs all networks of two or three links of capacities 2, 3 and 5, with every choice of routes. All flows start at the
+Runs all networks of two or three links with capacities 2, 3 and 5, for every choice of routes. All flows start at the
 same time. Each network is run twice. In the first run, each flow may change its rate in every round. In the second run,
 flow i waits i rounds after a change. A network fails if a rate stays 2 % or more from max-min fairness.
 """

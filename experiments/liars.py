@@ -1,7 +1,7 @@
 """Goodput of honest flows that share a link with a lying flow: `python -m experiments.liars`.
 
-Runs every law with a header on a link with one liar in four flows and one liar in a hundred. Prints a table in
-Markdown for each case.
+Runs every law that has a header, first with four flows on a link and then with a hundred. In both cases, one of the
+flows lies. Prints a Markdown table for each case.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ FLOWS = (4, 100)
 SHARE = 5e6
 """Capacity of the link per flow, b/s."""
 LIAR_SHARES = 50
-"""Upper bound of the rate of a liar: the capacity of its first link, in capacities per flow."""
+"""Capacity of the liar's first link, which bounds the liar's rate, as a multiple of `SHARE`."""
 DURATION, SETTLED = 20.0, 10.0
 """Duration of a run, and start of the measurement, s."""
 

@@ -1,10 +1,10 @@
 """``python -m experiments.live_buffer``: buffers of a real queue, fixed or sized by ``levelflow-net abs``.
 
 The experiment uses network namespaces of this machine, lines of 10 Mb/s, round trips of 40 ms, and the kernel's own
-TCP. Four kinds of traffic each meet four queues at the same time, over separate paths. The needed limit of a queue
-roughly meets the targets. Two queues start with a tenth of this limit (at least one packet), and two with ten times
-this limit. Of each two queues, one keeps its limit, and ``levelflow-net abs`` sizes the other. The experiment needs
-root, ``ip`` and ``tc``. Even after an error, it leaves no namespaces.
+TCP. Each of four kinds of traffic runs over four queues at the same time. Each queue is on a separate path. A queue
+with the limit `Phase.needs` roughly meets the targets. Two queues start with a tenth of this limit (at least one
+packet), and two with ten times this limit. In each of these pairs, one queue keeps its limit, and ``levelflow-net abs``
+sizes the other. The experiment needs root, ``ip`` and ``tc``. Even after an error, it leaves no namespaces.
 """
 
 from __future__ import annotations
@@ -163,7 +163,7 @@ def started(stack: ExitStack, command: list[str], **options: Any) -> subprocess.
 
 
 def path(stack: ExitStack, net: Path, number: int, first: int) -> subprocess.Popen[str]:
-    """Creates a network whose queue has this limit in packets. Returns the process that emulates the wire."""
+    """Creates a path whose queue has a limit of `first` packets. Returns the process that emulates the wire."""
     shell(NETWORK.format(n=number))
     limit = first * PACKET
     shell(f"tc -n {number}r qdisc replace dev r1 root handle 1: tbf rate {RATE:.0f} burst 4kb limit {limit}")
@@ -213,7 +213,7 @@ def side_by_side(net: Path, phase: Phase, queues: Queues, seconds: float, more: 
 
 
 def table(runs: list[Run], seconds: float) -> str:
-    """Returns a table of queues over the later part of the phase."""
+    """Returns a table with the results of each queue in the judged part of a phase."""
     lines = [f"{'':20} {'queue':25} {'limit':>8} {'used':>8} {'lost':>8} {'wait':>10}  met"]
     names = [run.phase.name for run in runs]
     for number, run in enumerate(runs):

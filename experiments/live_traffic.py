@@ -117,7 +117,7 @@ def together(workers: list[threading.Thread], end: float) -> None:
 
 
 def main(words: list[str]) -> None:
-    """Runs the command of the command line."""
+    """Runs the command that the arguments name."""
     match words:
         case ["sink", port]:
             sink(int(port))

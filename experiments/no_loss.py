@@ -29,7 +29,7 @@ MANY = 10_000
 RED, GREEN = "#c44e52", "#dcefdc"
 
 Condition = tuple[str, dict[str, object], float, bool]
-#: Condition: name, law parameters, factor of the topology's buffer, and True for a simultaneous start.
+#: Condition: name, law parameters, factor that multiplies the topology's buffer, and True for a simultaneous start.
 CONDITIONS: tuple[Condition, ...] = (
     ("defaults", {}, 1.0, False),
     ("first rate 200 kb/s", {"initial_rate": "200 kb/s"}, 1.0, False),
@@ -52,7 +52,7 @@ def t1(law: str, buffer: float, at_once: bool) -> Scenario:
 
 
 def t2(law: str, buffer: float, at_once: bool) -> Scenario:
-    """Returns T2: 99 flows of a short path and one of a long path, in packets of 200 B."""
+    """Returns T2: 99 flows on a short path and one on a long path, with packets of 200 B."""
     scenario = Scenario("T2", "30 s", profile="paper")
     scenario.link("R1", "R2", "10 Mb/s", "10 ms", buffer=f"{64 * buffer:g} kB", duplex=True)
     for number in range(T2_FLOWS):

@@ -1,7 +1,7 @@
 """Slowdown of a law in Python: `python -m experiments.own_law`.
 
-The twins of NewReno and Vegas in `tests/laws` are compared with the registered laws. Both give the same results, so
-both process the same events. Times are those of the engine alone: the smallest of several runs.
+The twins of NewReno and Vegas in `tests/laws` are compared with the registered laws. A twin and its law give the same
+results, so both process the same events. Each time is the smallest engine time of several runs.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ RUNS = 5
 
 
 def network(law: str, duration: str = "60 s") -> Scenario:
-    """Returns a network of two flows under a law."""
+    """Returns a network of two flows that use the given law."""
     scenario = Scenario("own", duration).link("A", "B", "100 Mb/s", "10 ms", duplex=True, buffer="1 BDP")
     scenario.law_file(LAWS)
     for name in TWINS:
@@ -26,7 +26,7 @@ def network(law: str, duration: str = "60 s") -> Scenario:
 
 
 def seconds(scenario: Scenario) -> tuple[float, int]:
-    """Returns the processor time of a run in the engine, and its packet-hops."""
+    """Returns the processor time that the engine needs for a run, s, and the number of packet-hops."""
     source = scenario.input()
     simulation = _core.Simulation(source.network, None, 1, [law.engine for law in source.laws])
     begin = time.process_time()

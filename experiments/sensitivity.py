@@ -1,6 +1,7 @@
 """Values of an unprinted parameter with which a paper's claims hold: `python -m experiments.sensitivity`.
 
-Measures figures again with other values, by the same checks. Prints a table in Markdown for each parameter.
+Measures the figures again with other values of the parameter, and applies the same checks. Prints a Markdown table for
+each parameter.
 """
 
 from __future__ import annotations

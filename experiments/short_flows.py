@@ -1,7 +1,7 @@
 """Completion times of short transfers relative to processor sharing: `python -m experiments.short_flows`.
 
-Transfers arrive at random on one link, alone or next to long flows. Prints tables in Markdown, and draws drops and
-longest queueing delay versus completion time with `--out`.
+Transfers arrive at random on one link, alone or next to long flows. Prints Markdown tables. With `--out`, also draws
+drops and longest queueing delay versus completion time.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ LOADS = (0.5, 0.8, 0.9)
 LATE_START = 10
 #: Loads of transfers next to long flows.
 SHARED_LOADS = (0.2, 0.5, 0.8)
-#: Law of the long flows next to transfers of a law, if it is not the same law, and its router parameters.
+#: Laws whose transfers are measured next to long flows of another law. A value has this other law and its router
+#: parameters.
 COMPANIONS: dict[str, tuple[str, dict[str, float]]] = {"slots": ("level", {"floor": 0.1})}
 
 
@@ -154,7 +155,7 @@ def spread(values: Sequence[float]) -> str:
 
 
 def cells(row: Row) -> str:
-    """Returns the cells of a row of a table, without its first two and the last."""
+    """Returns the cells of a table row, except the first two and the last."""
     times = [f"{row.unfinished} unfinished", ""] if row.unfinished else [spread(row.mean), spread(row.p99)]
     return f"{times[0]} | {times[1]} | {row.dropped} | {1e3 * row.delay:.1f} ms"
 

@@ -1,1 +1,1 @@
-"""Compares laws with other implementations, over the same networks: `python -m experiments.peers`."""
+"""Compares laws with other implementations, on the same networks: `python -m experiments.peers`."""

@@ -1,4 +1,4 @@
-"""Compares ABC with its authors' queue, a library under a driver of Levelflow, on traces of their Mahimahi."""
+"""Compares ABC with its authors' queue on traces of their Mahimahi. A driver of Levelflow runs this queue."""
 
 from __future__ import annotations
 
@@ -73,7 +73,10 @@ def theirs(program: Path, folder: str, trace: str, flows: int) -> Outcome:
 
 
 def read(text: str) -> Outcome:
-    """Parses the driver's output: packets by flow, then lines of flow, queueing delay in ms, and number of packets."""
+    """Parses the driver's output. The first line has the number of packets of each flow.
+
+    Each further line has a flow, a queueing delay in ms, and the number of packets with this delay.
+    """
     first, *rest = text.splitlines()
     flow, wait, packets = np.array([[int(word) for word in line.split()] for line in rest]).T
     rates = [int(word) / (SECONDS - FROM_S) for word in first.split()]

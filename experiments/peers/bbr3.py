@@ -1,4 +1,4 @@
-"""Compares BBRv3 with Linux's BBRv3, a library under a driver of Levelflow, over the same bottlenecks."""
+"""Compares BBRv3 with Linux's BBRv3 over the same bottlenecks. A driver of Levelflow runs Linux's code as a library."""
 
 from __future__ import annotations
 
@@ -100,7 +100,10 @@ def theirs(program: Path, folder: str, case: Case, seed: int = 1) -> Outcome:
 
 
 def read(case: Case, text: str) -> Outcome:
-    """Parses the driver's output: packets arrived and dropped, bytes of each flow, and queued bytes."""
+    """Parses the driver's output. The first line has the numbers of arrived and of dropped packets.
+
+    Further lines have the bytes of each flow, and then samples of the queued bytes.
+    """
     first, *rest = text.splitlines()
     came, dropped = (int(word) for word in first.split())
     numbers = [int(word) for word in rest]

@@ -169,7 +169,11 @@ def theirs(program: Path, case: Case, seed: int = 1) -> list[Outcome]:
 
 
 def read(case: Case, text: str) -> list[Outcome]:
-    """Parses the driver's output: packets left, dropped and marked by flow, then lines of flow and delay in ns."""
+    """Parses the driver's output.
+
+    The first lines have the numbers of packets that left, were dropped and were marked, one line per flow. Each further
+    line has a flow and a queueing delay in ns.
+    """
     lines = text.splitlines()
     count = sum(group.count for group in case.groups)
     left, dropped, marked = np.array([[float(word) for word in line.split()] for line in lines[:count]]).T

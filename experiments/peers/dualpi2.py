@@ -1,4 +1,4 @@
-"""Compares DualPI2 and Prague with Linux's queue and udp_prague's sender, libraries under a driver of Levelflow."""
+"""Compares DualPI2 and Prague with Linux's queue and udp_prague's sender. A driver of Levelflow runs both."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ Flows = tuple[int, int]
 
 @dataclass(frozen=True)
 class Case:
-    """A line, with numbers of Prague flows and CUBIC flows."""
+    """A line, and the numbers of Prague flows and CUBIC flows that share it."""
 
     mbps: int
     round_trip_ms: int
@@ -66,7 +66,11 @@ def starts_ms(flows: Flows) -> Iterator[tuple[str, int]]:
 
 
 def outcome(case: Case, rates: Sequence[float], waits: Sequence[np.ndarray], marked: float, dropped: float) -> Outcome:
-    """Returns an outcome from rates in Mb/s and queueing delays in ms, by flow, and % of packets marked and dropped."""
+    """Returns an outcome.
+
+    Arguments are the rate in Mb/s and the queueing delays in ms of each flow, and percentages of marked and dropped
+    packets.
+    """
     count, alone = case.flows[0], not case.flows[1]
     sides = [np.concatenate([[], *side]) for side in (waits[:count], waits[count:])]
     by_class = [
@@ -105,7 +109,11 @@ def theirs(program: Path, folder: str, case: Case, seed: int) -> Outcome:
 
 
 def read(case: Case, text: str) -> Outcome:
-    """Parses the driver's output: packets sent, marked, dropped by law, then bytes, ACKs, RTTs by sample and flow."""
+    """Parses the driver's output.
+
+    Two lines have the numbers of packets sent, marked and dropped: of Prague, then of CUBIC. Each further line has
+    bytes, ACKs and the sum of RTTs of a flow in a sample, in the order of samples.
+    """
     prague, cubic, *samples = text.splitlines()
     (sent, marked, _), (cubic_sent, _, dropped) = (map(int, line.split()) for line in (prague, cubic))
     flows = np.array([line.split() for line in samples], dtype=float).reshape(-1, sum(case.flows), 3)

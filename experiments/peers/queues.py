@@ -20,8 +20,8 @@ class Pair:
     attributes: dict[str, object] = field(default_factory=dict)
 
 
-#: Thresholds are lower by 2 than in Levelflow. ns-3 counts neither the packet in service nor the next packet, which is
-#: in the device.
+#: Thresholds are lower by 2 than in Levelflow, because ns-3 counts neither the packet in service nor the next packet,
+#: which the device holds.
 RED = {"MinTh": 3, "MaxTh": 13, "QW": 0.002, "LInterm": 10, "MeanPktSize": tcp.WIRE}
 RED |= {"Wait": "false", "LinkBandwidth": f"{tcp.MBPS}Mbps"}
 PAIRS = (

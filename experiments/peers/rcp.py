@@ -109,7 +109,7 @@ def theirs(binary: str, case: Case, starts: np.ndarray, packets: np.ndarray) -> 
 def read(case: Case, starts: np.ndarray, completions: str, status: str) -> Outcome:
     """Parses the script's output: number and end of each flow, and a line of the authors' router per interval.
 
-    Only the first columns of a router line count: name, time, queue in bytes and packets, R/C, arrivals in byte/s.
+    Only the first columns of a router line are used: name, time, queue in bytes and packets, R/C, arrivals in byte/s.
     """
     took = np.full(starts.size, np.nan)
     for flow, end in ns2.numbers(completions):
@@ -172,7 +172,10 @@ def _cell(runs: Sequence[Run], name: str, sizes: tuple[int, int]) -> str:
 
 
 def table(case: Case, runs: Sequence[Run]) -> Iterator[str]:
-    """Yields completion times relative to processor sharing, by size, then rate, queue and load, per simulator."""
+    """Yields a table with a column per simulator.
+
+    Rows are completion times relative to processor sharing, for each class of sizes, then rate, queue and load.
+    """
     names = (PEER, *VARIANTS)
     offered = np.mean([run.packets.sum() * PACKET * 8 / (case.mbps * 1e6 * case.seconds) for run in runs])
     yield (

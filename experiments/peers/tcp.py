@@ -1,4 +1,4 @@
-"""Compares TCP laws with ns-3: the same dumbbells in both, both results, and their differences."""
+"""Compares TCP laws with ns-3. Tables have the results of both on the same dumbbells, and their differences."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def ours(pair: Pair, flows: int) -> Outcome:
 
 def theirs(python: str, cases: list[tuple[Pair, int]]) -> Iterator[Outcome]:
     """Runs cases in ns-3."""
-    # ns-3 counts neither the packet in service nor the next packet, which is in the device.
+    # ns-3 counts neither the packet in service nor the next packet, which the device holds.
     step = {"MinTh": STEP - 2, "MaxTh": STEP - 2 + 0.001, "QW": 1, "LInterm": 1}
     step |= {"Gentle": "false", "UseEcn": "true", "UseHardDrop": "false"}
     marks = {"type": RED, "attributes": {f"{RED}::{name}": value for name, value in step.items()}}
@@ -135,7 +135,10 @@ def theirs(python: str, cases: list[tuple[Pair, int]]) -> Iterator[Outcome]:
 
 
 def in_ns3(python: str, cases: list[dict[str, Any]]) -> Iterator[Outcome]:
-    """Runs dumbbells in ns-3. A case has TCP `type` and `attributes`, `starts`, `buffer` and `queue` discipline."""
+    """Runs dumbbells in ns-3.
+
+    The keys of a case are `type` and `attributes` of TCP, `starts`, `buffer`, and the discipline `queue`.
+    """
     common = {"mbps": MBPS, "delay_s": DELAY_S, "access_s": ACCESS_S, "ssthresh": SSTHRESH}
     times = {"from_s": FROM_S, "to_s": TO_S, "sample_s": SAMPLE_S}
     command = [python, str(CHECKOUT / "benches" / "peers" / "tcp_ns3.py")]

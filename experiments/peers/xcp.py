@@ -44,7 +44,11 @@ CASES = (
 
 @dataclass
 class Outcome:
-    """Mean and standard deviation of each flow's one-second means, Mb/s of data, and the largest queue, packets."""
+    """Result of one run. The throughput of data in Mb/s is averaged over each second.
+
+    `means` and `deviations` have the mean and the standard deviation of these averages for each flow. `queue` is the
+    largest queue in packets.
+    """
 
     means: list[float]
     deviations: list[float]
@@ -75,7 +79,7 @@ def _outcome(rates: list[np.ndarray], queue: float) -> Outcome:
 
 
 def compare(binary: str) -> Iterator[str]:
-    """Yields the table of all cases. Values of ns-2 are over seeds, with ranges in brackets."""
+    """Yields the table of all cases. Values of ns-2 are means over seeds, with ranges in brackets."""
     yield "| case | | x1, Mb/s | x2, Mb/s | queue, packets |"
     yield "|---|---|---|---|---|"
     for case in CASES:

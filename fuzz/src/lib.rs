@@ -28,8 +28,8 @@ pub fn headers(bytes: &[u8]) {
     }
 }
 
-/// Decodes a datagram. Either the datagram is rejected, or it is a chain of shims and headers. A header that is encoded
-/// again is then not longer than before.
+/// Decodes a datagram. Either the datagram is rejected, or it is a chain of shims and headers. Re-encoding a decoded
+/// header does not make it longer.
 ///
 /// # Panics
 /// When the property above is violated.

@@ -15,7 +15,7 @@ use levelflow_wire::journal::{Log, LoggedReceiver, LoggedRouter, LoggedSender, M
 use crate::bytes::Choices;
 
 /// Replays bytes as a log. Either the bytes are rejected with a one-line error, or they are replayed. The replay stops
-/// at their end or at the first difference.
+/// at the end of the bytes or at the first difference.
 ///
 /// # Panics
 /// When the property above is violated.

@@ -274,7 +274,7 @@ pub fn text(bytes: &[u8]) {
     }
 }
 
-/// Limit on the events per simulated second, and simulated time of one in `LONG_RUNS` scenarios.
+/// Limit on the events per simulated second. About one in `LONG_RUNS` scenarios is simulated for `LONG_RUN`.
 const EVENT_LIMIT: u64 = 20_000;
 const LONG_RUN: Duration = Duration::from_secs(2);
 const LONG_RUNS: usize = 64;

@@ -44,7 +44,10 @@ def usable() -> Path:
 
 
 def has_kernel_router() -> bool:
-    """Returns True if the router starts in the kernel. It needs root, a build with clang, and a suitable kernel."""
+    """Returns True if the kernel router starts.
+
+    The kernel router needs root, a build with clang, and a suitable kernel.
+    """
     try:
         command = ["unshare", "--net", str(usable()), *TRIAL]
         return subprocess.run(command, capture_output=True, timeout=10, check=False).returncode == 0

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 BAD_INPUT = 2
 #: Signals that end a command.
 NUMBERS = (signal.SIGINT, signal.SIGTERM)
-#: Last of these signals that this process received, as the only entry.
+#: Last signal (SIGINT or SIGTERM) that this process received, as the only entry; empty before the first signal.
 _received: list[int] = []
 
 
@@ -34,7 +34,7 @@ def interrupted() -> int:
 
 @contextmanager
 def interruptible() -> Iterator[None]:
-    """Raises KeyboardInterrupt on both signals within the context, in the main thread.
+    """Raises KeyboardInterrupt on SIGINT and SIGTERM within the context, in the main thread.
 
     An ignored signal stays ignored: a shell lets its background jobs ignore Ctrl-C.
     """
@@ -54,7 +54,7 @@ def interruptible() -> Iterator[None]:
 def handled(handler: Handler) -> Iterator[None]:
     """Calls a handler on SIGINT and SIGTERM within the context, in the main thread.
 
-    Handlers of other code stay.
+    Handlers that other code installed stay in place.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -128,7 +128,7 @@ def time_to_rate(flows, start, end):
 
 
 def switches(links, start, end):
-    """Returns the number of changes of the link with the larger price."""
+    """Returns how many times the larger of the two prices changes from one link to the other."""
     (_, first), (_, second) = (series.link_series(links, link, "signal", (start, end)) for link in (LINK1, LINK2))
     return int(np.count_nonzero(np.diff(first > second)))
 

@@ -92,9 +92,9 @@ def clipping(tau, wait):
 
 
 def average(prices, rtt=0.1):
-    """Returns the receiver's average minus its initial value of 6 s, after each element of `prices`. An element is a
-    time since the first element, and a price. The average is computed from the rate of a sender with constant xi, x_max
-    exp(xi - alpha q/tau).
+    """Returns the receiver's average of the prices minus its initial value of 6 s, after each element of `prices`. An
+    element has a time since the initial price, and a price. The average q is computed from the rate of a sender with
+    constant xi, which is x_max exp(xi - alpha q/tau).
     """
     sender = Sender("maxnet", {"eta": 0.0, "dt_min": "0 s", "max_start": False})
     sender.feedback(0.0, 0, rtt, sender.send(0.0, 0, 40, "syn")[:5] + bytes(3), "syn")

@@ -83,7 +83,9 @@ def stable():
 
 
 def above(line):
-    """Returns the number of points above the line, or above the real axis for w < w_low, for shorter delays."""
+    """Returns the number of points of F above the line, or above the real axis if w < w_low, for delays below the
+    longest.
+    """
     delay = line.longest * np.geomspace(1e-6, 1 - 1e-9, 600)[:, None]
     frequency = line.frequency * np.geomspace(1e-2, 1e4, 2000)
     return int((line.room(frequency, delay) < -1e-12 / line.alpha_max).sum())
@@ -156,7 +158,9 @@ def largest_parallel(line):
 
 
 def common_zero(zero):
-    """Time constants of the common zero, of the largest stable zero, and of two flows with the common zero."""
+    """Returns time constants: of the common zero, of the largest zero that is stable, and of the slowest mode of two
+    flows with the common zero.
+    """
     largest = brentq(lambda eta: Compensator(eta, OWN.alpha_t).gain(LONGEST) - PAPER.alpha, 0.01, 2.0) / LONGEST
 
     def slowest(tau):

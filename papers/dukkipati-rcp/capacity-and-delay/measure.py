@@ -10,8 +10,8 @@ SMALL, MIDDLE, LARGE = (0, 500_000), (50_000, 500_000), (500_000, np.inf)  # byt
 FIG20, FIG21 = ([LATER[name] for name in LATER if name.startswith(figure)] for figure in ("fig20", "fig21"))
 
 ALPHA, BETA = 0.1, 1.0
-#: Numbers of first points of figure 20 (up to 0.3 Gb/s) and of figure 21 (up to 0.1 s). At these points, few flows
-#: share a bandwidth-delay product.
+#: Numbers of initial points of figure 20 (up to 0.3 Gb/s) and of figure 21 (up to 0.1 s). At these points, few flows
+#: share a small bandwidth-delay product.
 FEW_FLOWS, SHORT_DELAYS = 2, 4
 #: Name of a comparison in the checks.
 SAME = "processor sharing of the same arrivals"
@@ -77,13 +77,13 @@ class Sweep:
 
 
 def mean_of(found):
-    """Mean over seeds. If the values carry numbers of flows, the mean carries the sum of these numbers."""
+    """Mean over seeds. If the values include numbers of flows, the result includes the sum of these numbers."""
     values = list(found)
     flows = sum(value.flows for value in values if isinstance(value, completions.OverFlows))
     return completions.OverFlows(float(np.mean(values)), flows) if flows else float(np.mean(values))
 
 
-#: Readings of one number that the text gives for a whole plot.
+#: Possible meanings of a single number that the text gives for a whole plot.
 OVER_POINTS = {
     "each point": list,
     "geometric mean": lambda ratios: [float(np.exp(np.mean(np.log(ratios))))],
@@ -93,7 +93,7 @@ OVER_POINTS = {
 
 
 def beside(sweep, laws, sizes):
-    """Returns the completion times of laws relative to RCP's, under each reading of a number for a whole plot."""
+    """Returns the completion times of laws relative to RCP's, for each possible meaning of a number for a plot."""
     curves = [[float(ratio) for ratio in sweep.to_rcp(law, sizes)] for law in laws]
     return Readings({name: [x for ratios in curves for x in over(ratios)] for name, over in OVER_POINTS.items()})
 

@@ -21,7 +21,9 @@ def pareto(rng, count, shape=2.5):
 
 
 def sojourn_ratio(sizes, arrivals):
-    """Mean time in a processor-sharing server of rate 1, divided by E[L] / (1 - rho). The load rho is the sample's."""
+    """Mean time in a processor-sharing server of rate 1, divided by E[L] / (1 - rho). The load rho is computed from the
+    sample.
+    """
     load = sizes.sum() / arrivals[-1]
     return completion_times(arrivals, sizes, capacity=8).mean() * (1 - load) / sizes.mean()
 

@@ -6,7 +6,8 @@ from dukkipati_models.arrivals import LINK, PACKET, OneLink
 from levelflow.measure import completions, queues, series
 from levelflow.reproduce import Seeds
 
-#: The printed load of 8 is impossible. These plans have load 0.8, by a tenth of the arrivals or ten times the capacity.
+#: The printed load of 8 is impossible. These plans have a load of 0.8. One has a tenth of the arrivals, and the other
+#: ten times the capacity.
 PLAN, OTHER = OneLink(10e6, 0.05, 0.8, 25), OneLink(100e6, 0.05, 0.8, 25)
 #: Arrival rate in the caption.
 PRINTED_ARRIVALS = 400  # 1/s

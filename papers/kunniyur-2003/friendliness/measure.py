@@ -1,4 +1,4 @@
-"""TCP-friendliness of users, by the utilities that correspond to their throughputs (section IV)."""
+"""TCP-friendliness of users, computed from the utility functions that correspond to their throughputs (section IV)."""
 
 from dataclasses import replace
 
@@ -27,7 +27,7 @@ def beside_tcp(loss_exponent, weight=1.0):
 
 
 def window_rates(copies):
-    """Returns the mean rates of windows, by exponent and loss rate."""
+    """Returns the mean rates of window-based users, by exponent and loss rate."""
     users = Users(exponents=NU[..., None], delays=DELAY)
     rest = equilibrium_rate(users, TCP_BETA, LOSS[:, None])
     users = replace(users, gains=TAKEN * rest ** (1 - users.exponents) / TCP_BETA)

@@ -350,9 +350,9 @@ class _Delayed:
 def nash(network: Network, start: ArrayLike, *, tolerance: float = 1e-9) -> Floats:
     """Returns rates at which each user's rate is the best reply to the rates of the other users (Nash equilibrium).
 
-    User `r` maximises `w U(x) - beta_r beta int_0^x (u - z(u))/u du`. `z(u)` is the rate that is received of a rate `u`
-    if the other users keep their rates. Users reply one after another, until no rate changes by more than the relative
-    `tolerance`.
+    User `r` maximises `w U(x) - beta_r beta int_0^x (u - z(u))/u du`. If the user sends at the rate `u` and the other
+    users keep their rates, `z(u)` is the rate that is received. Users reply one after another, until no rate changes by
+    more than the relative `tolerance`.
 
     Args:
         network: Network.

@@ -58,7 +58,7 @@ def no_loss(drawn):
 
 
 def bound():
-    """Returns the number of violations of lemma 1: samples in which a link of a perturbed network carries more than
+    """Returns the number of violations of lemma 1: samples in which a link carries more in a perturbed network than
     alone.
     """
     networks = random_network(4, 6, seed=5, batch=(20,), exponents=(0.0,), marks=True)

@@ -89,7 +89,7 @@ def full_link():
     for capacity_, delay_, beta in ((50.0, 1.5, TCP_BETA), (20.0, 4.0, TCP_BETA_HALVING), (300.0, 0.2, 2.0)):
         for part in (0.5, 0.99, 1.01, 2.0):
             loss = part * harmful_loss(capacity_, beta, delay_)
-            # Eq 17 has 1 - alpha as its random loss.
+            # In eq 17, the rate of random losses is 1 - alpha.
             kept = 1 - loss
             found.append(bool(best([[0]], [capacity_], tcp_users(delay_, kept), beta).rates[0] < capacity_))
             formula.append(bool(loss > harmful_loss(capacity_, beta, delay_)))

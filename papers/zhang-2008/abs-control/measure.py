@@ -107,9 +107,10 @@ def watched():
 
 
 def additions(result):
-    """Additions per admitted and per dropped packet, in a transcription of the engine's algorithm with equal buffers.
+    """Additions per admitted and per dropped packet, counted in a transcription of the engine's algorithm.
 
-    The transcription processes each packet. It reads the growth of the queue at the end of an interval.
+    The transcription processes each packet, and must set the same buffers as the engine. It reads the growth of the
+    queue at the end of an interval.
     """
     rows = series.select(result.links, "link", LINK)
     columns = (rows[name].to_list() for name in ("t", "arrival_bps", "dropped", "backlog_bytes", "buffer_packets"))

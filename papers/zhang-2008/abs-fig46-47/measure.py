@@ -115,7 +115,9 @@ def untrained_b(result):
 
 
 def trained(name, plain, result):
-    """Metrics with training. The settling time is divided by that without training (targets a) or END (b)."""
+    """Metrics with training. The settling time is divided by the settling time without training (targets a), or by END
+    (targets b).
+    """
     return {
         "buffer_cv": utilisation.variation(result.links, LINK, LAST),
         "settling_time_ratio": float(settling(result) / (settling(plain) if name == "a" else END)),

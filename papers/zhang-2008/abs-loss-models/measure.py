@@ -168,7 +168,7 @@ def as_printed(places):
     """Eq 153 as printed, divided by the mean number of cells in the queue."""
     sources = interrupted_bernoulli(4, 0.02, 0.08)
     held = queue(sources, places - 1)
-    # Packets that arrive in a slot find the queue of the end of the previous slot.
+    # Packets that arrive in a slot find the queue that remained at the end of the previous slot.
     return held.loss * sources.mean / float(np.arange(places) @ held.law.sum(axis=1))
 
 

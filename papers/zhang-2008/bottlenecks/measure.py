@@ -131,7 +131,7 @@ PERIOD = 6.0
 
 
 def looks(went):
-    """Times at which the first flow reads prices, s, and assignments.
+    """Returns the times in s at which the first flow reads the prices, and the resulting assignments of bottlenecks.
 
     The second flow reads prices half a period later.
     """
@@ -143,7 +143,9 @@ def looks(went):
 
 
 def drawn_looks(went):
-    """Share of pairs of flows that disagree in the end, if both read the prices at random times of the last period."""
+    """Fraction of pairs of flows that select different bottlenecks, if both read the prices at random times in the last
+    period.
+    """
     random = np.random.default_rng(RANDOM)
     moments = np.searchsorted(went.times, went.times[-1] - PERIOD * random.random((LOOKS, 2)))
     pairs = [by_price([[0, 1], [0, 1]], went.states[pair]) for pair in moments]
@@ -174,7 +176,7 @@ def settled(count, **words):
 
 
 def plainly(count, most=3000):
-    """Describes the convergence of networks under the law without our additions."""
+    """Describes the convergence of networks under the law of the paper, without our additions."""
     steps, errors = settled(count, ready=1.0, zero=1e-12, most=most)
     rest, other = errors[steps > 0], errors[steps < 0]
     return (
@@ -185,7 +187,7 @@ def plainly(count, most=3000):
 
 
 def in_step(count, flows, links):
-    """Networks whose flows all move at once."""
+    """Random networks in which each flow may change in every round."""
     drawn = [(routes, targets) for _, routes, targets in networks(count, flows, links)]
     routes, targets = zip(*drawn, strict=True)
     return Batch(routes, np.array(targets), np.ones(flows, dtype=np.int64))

@@ -230,7 +230,7 @@ def membership():
 
 def names_its_tightest(rng, band, zero):
     """True if packets on a random path select the router with the largest price. If the largest price counts as zero,
-    they must select the smallest share among prices that count as zero.
+    they must select the router with the smallest share among the routers whose prices count as zero.
 
     The law treats prices up to `band` as zero. The rule treats prices up to `zero` as zero.
     """

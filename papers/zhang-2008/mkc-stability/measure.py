@@ -25,14 +25,14 @@ PRICES = (
 
 
 def at_rest(kind, flows, ratio):
-    """Rates, price and slope at the equilibrium of this number of flows with these alpha/beta."""
+    """Rates, price and slope of the price at the equilibrium of `flows` flows, where `ratio` is alpha/beta."""
     price, slope = PRICES[kind]
     rates = mkc.fixed_point(price, ratio, flows)
     return rates, float(price(rates.sum())), float(slope(rates.sum()))
 
 
 def equal_flows(rng):
-    """Random flows with one gain. The conditions of theorem 7 hold about as often as they fail."""
+    """Random flows with equal gains. The conditions of theorem 7 hold about as often as they fail."""
     kind, flows = rng.integers(len(PRICES)), int(rng.integers(2, 21))
     ratio = C / flows * rng.uniform(0.1, 5)
     rates, price, slope = at_rest(kind, flows, ratio)
@@ -40,7 +40,9 @@ def equal_flows(rng):
 
 
 def theorem_7():
-    """Compares the Jacobian of eq 65, by differences, and the final rates of an iteration with closed forms."""
+    """Compares two results with closed forms: the Jacobian of eq 65 by differences, and the final rates of an
+    iteration.
+    """
     rng = np.random.default_rng(RANDOM)
     flows, ratio, beta, symmetric, eigenvalues, ends = 5, 1.3, 0.3, [], [], []
     for kind, (price, _) in enumerate(PRICES):
@@ -74,10 +76,10 @@ def iteration_returns(rng, kind, ratio, delays, system):
 
 
 def systems():
-    """Yields random systems at least 1 % away from the bounds: the condition, and the stability under several delays.
+    """Yields the condition and the stability under several draws of delays, for random systems.
 
-    The first draw of delays is one step for all flows. The equations of the first systems that are at least 10 % away
-    from the bounds are also iterated.
+    All systems are at least 1 % away from the bounds. In the first draw, the delays of all flows are one step. The
+    equations of the first systems that are at least 10 % away from the bounds are also iterated.
     """
     rng, iterated = np.random.default_rng(RANDOM), 0
     while True:

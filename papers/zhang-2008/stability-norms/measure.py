@@ -77,7 +77,7 @@ def dies_out(rng, drawn, bounds, longest=8, steps=2000):
 
 
 def symmetric(rng, every):
-    """Theorem 1: the largest modulus of a root. `every` matrices of several sizes have 50 draws of delays each."""
+    """Theorem 1: the largest modulus of a root, for `every` matrices of several sizes with 50 draws of delays each."""
     largest = []
     for size, part in zip(SIZES, np.array_split(np.arange(every), len(SIZES)), strict=True):
         count = part.size
@@ -131,7 +131,7 @@ def induced(rng, count=200, steps=3000):
 
 
 def ordering(rng, count):
-    """Theorem 4: rho(A) <= ||A||_s <= rho(|A|). The right two are equal for matrices without negative elements."""
+    """Theorem 4: rho(A) <= ||A||_s <= rho(|A|). The last two are equal for matrices without negative elements."""
     over, under, apart = [], [], []
     for size in MORE_SIZES:
         batch = matrices(rng, size, count)

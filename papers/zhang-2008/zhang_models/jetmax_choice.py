@@ -9,8 +9,8 @@ links with `p+` near 0, a flow near equilibrium moves to the link with the small
 flow moves only if the new link has a smaller `g+` than its bottleneck. For a link without responsive flows, `g+` is the
 rate that this flow would get. Feedback is immediate. In each step, only a random half of the flows may move.
 
-Without proposals, rates follow a `g` that is about to change, and flows repeat the same moves for ever. If all flows
-may move at once, one or two of 1000 networks (50 flows over 10 links) still do not converge.
+Without proposals, rates follow a value of `g` that the next moves change, and flows repeat the same moves for ever. If
+all flows may move at once, one or two of 1000 networks (50 flows over 10 links) still do not converge.
 """
 
 from __future__ import annotations

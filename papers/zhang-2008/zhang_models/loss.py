@@ -100,8 +100,8 @@ def interrupted_bernoulli(sources: int, on: float, off: float) -> Arrivals:
     whole(1, sources=sources)
     positive(on=on, off=off)
     share(on=on, off=off)
-    # Generating function of the number of sources that are on in the next slot: `n` are on and may turn off, the others
-    # may turn on.
+    # Generating function of the number of sources that are on in the next slot. In the current slot, `n` sources are on
+    # and may turn off. The other sources may turn on.
     moves = np.zeros((sources + 1, sources + 1))
     for n, row in enumerate(moves):
         chances = polymul(polypow((off, 1 - off), n), polypow((1 - on, on), sources - n))

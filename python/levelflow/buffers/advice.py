@@ -138,7 +138,10 @@ def _interval(mean: float, half: float, digits: int) -> str:
 
 
 def _verdict(line: Line, targets: Targets) -> str:
-    """Returns the missed targets as text. A `?` follows if an end of the confidence intervals misses other targets."""
+    """Returns the missed targets as text.
+
+    A `?` follows if the missed targets differ at an end of the confidence intervals.
+    """
     missed, used, half = targets.missed(line.used), line.used, line.half
     ends = (
         targets.missed(

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 #: Rate of a shaper as a fraction of the line rate; 5 % are left for unknown overhead, such as headers of the modem.
 SHARE = 0.95
-#: Longest Ethernet frame without its checksum, bytes, and duration of a token bucket, s. The size of the bucket is
-#: `max(2 * FRAME, TICK * rate / 8)`, where `rate` is the shaped rate in bit/s.
+#: Longest Ethernet frame without its checksum in bytes, and time in s in which the shaped rate fills a token bucket.
+#: The size of the bucket is `max(2 * FRAME, TICK * rate / 8)`, where `rate` is the shaped rate in bit/s.
 FRAME, TICK = 1514, 0.004
 #: Default limit of a FIFO, packets.
 FIFO = 50

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def offered(resolved: ScenarioRecord) -> str | None:
-    """Returns a line on the link with the largest offered load; None if no link has an offered load.
+    """Returns a sentence about the link with the largest offered load; None if no link has an offered load.
 
     >>> links = [{"name": "A->B", "offered_load": 0.8, "offered_bps": 8e6}, {"name": "B->A", "offered_bps": 0.0}]
     >>> offered({"links": links, "flows": []})

@@ -158,7 +158,7 @@ def _save(json: Path | None, figures: list[FigureOutcome]) -> None:
 def _measure(
     measured: Generator[FigureOutcome, None, None], count: int, json: Path | None
 ) -> tuple[list[FigureOutcome], bool]:
-    """Measures the figures and saves the verdicts after each; the second value is True after an interruption."""
+    """Measures the figures, and saves the verdicts after each. The second value is True after an interruption."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,

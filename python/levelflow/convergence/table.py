@@ -135,7 +135,7 @@ def _share(count: int, of: int) -> str:
 
 
 def _own(outcomes: Sequence[Outcome]) -> str:
-    """Returns the number of runs with mean rates within 5 % of the law's equilibrium, of those where this is known."""
+    """Counts the runs with mean rates within 5 % of the law's equilibrium, among the runs with a known equilibrium."""
     known = [one.distance_own for one in outcomes if one.distance_own is not None]
     return f"{sum(distance <= SETTLED_WITHIN for distance in known)} of {len(known)}" if known else "-"
 

@@ -18,6 +18,6 @@ def onset(values: Sequence[float], stable: Callable[[float], bool]) -> float:
 
 
 def last_stable(values: Sequence[float], stable: Callable[[float], bool]) -> float:
-    """Returns the last value before the first unstable value; minus infinity if all are unstable. Values ascend."""
+    """Returns the last value before the first unstable value; minus infinity if all are unstable. `values` ascend."""
     first = onset(values, stable)
     return max((value for value in values if value < first), default=-math.inf)

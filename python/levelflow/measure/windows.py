@@ -27,7 +27,7 @@ def last_event(flows: pl.DataFrame, scenario: ScenarioRecord, end_s: float) -> t
 
 
 def last_arrival(flows: pl.DataFrame, scenario: ScenarioRecord, end_s: float) -> float:
-    """Returns the last arrival or departure of a listed flow before the end, s; 0 without listed flows."""
+    """Returns the time of the last arrival or departure of a listed flow before the end, s; 0 without listed flows."""
     listed = [flow["name"] for flow in scenario["flows"] if is_listed(flow)]
     changes = (
         flows.filter(pl.col("flow").cast(pl.String).is_in(listed), pl.col("t") < end_s)

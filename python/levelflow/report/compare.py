@@ -54,7 +54,8 @@ LINK_FACTS = ("utilisation", "backlog_bytes", "dropped_packets")
 EXCESSES: tuple[Literal["p50", "p99"], ...] = ("p50", "p99")
 #: Limits on flow panels and link panels in a picture.
 MOST_FLOWS, MOST_LINKS = 4, 2
-#: Limits on the differences listed in a result's name, and on its letters. The directory name replaces longer names.
+#: Limits on the number of differences in a result's name, and on the length of the name in letters. The directory name
+#: replaces longer names.
 PARTS, LETTERS = 3, 44
 #: Scenario keys that do not distinguish experiments.
 ASIDE = ("name", "description", "seed", LAW_FILES)

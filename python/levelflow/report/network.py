@@ -92,7 +92,7 @@ def routes(flow: FlowRecord) -> list[list[str]]:
 
 
 def bottlenecks(result: RunData) -> list[str]:
-    """Returns the bottlenecks: links of at least `BUSY`, at or near the highest utilisation on the path of a flow."""
+    """Returns the links whose utilisation is at least `BUSY`, and at or near the highest on the path of a flow."""
     load = {link["name"]: link["utilisation"] for link in result.summary["links"]}
     tight = set()
     for path in (path for flow in result.scenario["flows"] for path in routes(flow)):

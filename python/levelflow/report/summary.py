@@ -1,12 +1,12 @@
 """Summary of a run: rates and fairness in the steady window, delays, transfers, queues, losses.
 
 The throughput of listed flows (`levelflow.measure.windows`) is compared with reference rates
-(`levelflow.theory.references`). The completion times of transfers are compared with ideal ones. Reference rates use
-mean link capacities over the steady window. A run has *settled* if each listed flow meets two conditions: its
+(`levelflow.theory.references`). The completion times of transfers are compared with ideal completion times. Reference
+rates use mean link capacities over the steady window. A run has *settled* if each listed flow meets two conditions: its
 throughput becomes steady before the window, and is near its reference rate in the window. A sample of a flow entry is
 the sum over its flows. Fairness uses the throughput of each flow of a group if the table `members` contains it.
-Otherwise it uses the mean of the group. Application-limited flows are not compared. Their throughput in the window
-is taken as given for the reference rates of other flows.
+Otherwise it uses the mean of the group. Application-limited flows are not compared. The reference rates of other flows
+are computed for the throughput that application-limited flows have in the window.
 """
 
 from __future__ import annotations

@@ -171,7 +171,8 @@ class Figure:
 
         Args:
             entry: Id of an entry with readings.
-            measured: Returns the values of the entry for the changes of a reading, by dotted path.
+            measured: Function that returns the values of the entry. Its argument has the changes of a reading by dotted
+                path.
         """
         tables = {reading.name: measured(reading.set) for reading in self.claim.entry(entry).reading}
         first = next(iter(tables.values()))

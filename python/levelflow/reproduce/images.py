@@ -52,7 +52,7 @@ _drawing = threading.Lock()  # one thread draws at a time, since all threads sha
 
 
 def draw(figure: Figure, plot: Plot | None, mark: Mark | None = None) -> tuple[Picture, ...]:
-    """Draws a figure by ``plot(figure, canvas)``; if ``plot`` is None, draws rates and queues of the first run.
+    """Draws a figure with ``plot(figure, canvas)``. If ``plot`` is None, draws rates and queues of the first run.
 
     If `plot` adds no legend, each panel with labelled curves gets a legend. Pictures of rates and queues show a band
     over the seeds of the run, and ``mark(figure, axes)`` adds expected values to the rates.

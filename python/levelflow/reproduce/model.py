@@ -69,7 +69,7 @@ class Erratum:
         stands: Part of the paper that remains true.
         shown_by: Checks of the same figure, as `entry[0]`, that must hold for the verdict.
         glyph: Place of the quote, and the glyph, sign or digit on which the erratum depends. The quote comes from a
-            machine-read text, so this erratum needs a look at the printed page.
+            machine-read text, so this erratum must be verified on the printed page.
     """
 
     verdict: str
@@ -126,7 +126,7 @@ class Check:
 
 @dataclass(frozen=True)
 class Reading:
-    """Reading of a text that leaves a choice.
+    """One possible meaning of an ambiguous text.
 
     Attributes:
         name: Short name, also of the reading's values.

@@ -189,7 +189,10 @@ def _over_readings(values: Sequence[Measured | Noted | Readings]) -> Measured | 
 
 
 def over_repeats(values: Sequence[Measured | Noted]) -> Measured | Noted:
-    """Combines the values of a check over repeats. Repeats count as seeds, or form lists if values have own targets."""
+    """Combines the values of a check over repeats. Repeats count as seeds.
+
+    Values that have their own targets form lists instead.
+    """
     notes = dict.fromkeys(value.note for value in values if isinstance(value, Noted))
     plain = [value.value if isinstance(value, Noted) else value for value in values]
     against = [value for value in plain if isinstance(value, Against)]

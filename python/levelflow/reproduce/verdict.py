@@ -34,7 +34,10 @@ class Against:
 
 @dataclass(frozen=True)
 class Seeds:
-    """Values of a stochastic run, one per seed. The median and `SEEDS_SHARE` of the seeds must meet the bound."""
+    """Values of a stochastic run, one per seed.
+
+    The median and the fraction `SEEDS_SHARE` of the values must meet the bound.
+    """
 
     values: tuple[Value, ...]
 

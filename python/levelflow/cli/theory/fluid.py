@@ -34,7 +34,7 @@ class FluidFlow(TypedDict):
     flows: int | None
     throughput_bps: float
     packets_throughput_bps: NotRequired[float | None]
-    """Rate of packets in a result."""
+    """Mean throughput in the packet result that is compared with the fluid model."""
 
 
 class FluidLink(TypedDict):
@@ -47,7 +47,7 @@ class FluidLink(TypedDict):
     loss: float
     signalled: float
     packets_backlog_bytes: NotRequired[float | None]
-    """Backlog of packets in a result."""
+    """Mean backlog in the packet result that is compared with the fluid model."""
 
 
 class FluidFacts(TypedDict):

@@ -47,7 +47,7 @@ def matrix(text: str) -> Matrix:
 
 
 def numbers(name: str, text: str, otherwise: str = "") -> list[float]:
-    """Returns the numbers of a text as in "1,4".
+    """Returns the numbers in a text such as "1,4".
 
     Raises:
         TheoryError: if it does not consist of numbers.
@@ -59,7 +59,7 @@ def numbers(name: str, text: str, otherwise: str = "") -> list[float]:
 
 
 def times(text: str) -> list[float]:
-    """Returns the times of a text as in "30 ms, 180 ms", s.
+    """Returns the times in a text such as "30 ms, 180 ms", in s.
 
     Raises:
         TheoryError: if it does not consist of times.

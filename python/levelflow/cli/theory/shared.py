@@ -143,7 +143,10 @@ def link_rows(found: Competition, totals: Floats) -> list[LinkRate]:
 
 
 def show_rates(flows: list[FlowRate], links: list[LinkRate], last: str, values: list[str]) -> None:
-    """Prints a table of flow entries and a table of links. `last` and `values` are an additional column of flows."""
+    """Prints a table of flow entries and a table of links.
+
+    The table of flows has an additional column with the title `last` and the cells `values`.
+    """
     from levelflow.cli.show import show_table
     from levelflow.report.tables import percent, rate
 

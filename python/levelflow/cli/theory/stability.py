@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 #: Real and imaginary parts are rounding errors up to this fraction of the absolute value.
 ROUNDING = 1e-12
-#: Largest number of steps by which delays are extended, and largest number of flows for which they are extended.
+#: Limits of the computation of delay margins: steps by which delays are extended, and number of flows.
 LONGER, FEW = 100, 12
 
 
@@ -196,7 +196,7 @@ def _parts(value: complex) -> list[float]:
 
 
 def _complex(value: complex) -> str:
-    """Prints a number without parts that are rounding errors."""
+    """Returns a number as text, without parts that are rounding errors."""
     real, imaginary = (part if abs(part) > ROUNDING * abs(value) else 0.0 for part in (value.real, value.imag))
     return f"{real:.6g}" if not imaginary else f"{imaginary:.6g}j" if not real else f"{real:.6g}{imaginary:+.6g}j"
 
