@@ -220,7 +220,7 @@ def _index() -> Iterator[str]:
         name = law["name"]
         page = (LAWS / f"{name}.md").read_text(encoding="utf-8")
         header = f"header of {law['header_bytes']} B" if law["header_bytes"] else "no header"
-        facts = f"**[`{name}`]({name}.md)** listens to {law['signal']}; {header}; a router's work: {law['cost']}."
+        facts = f"**[`{name}`]({name}.md)**. Feedback: {law['signal']}; {header}. Router operations per packet: {law['cost']}."
         choice, equilibrium = _opening(page, "When to choose it"), _opening(page, "Equilibrium")
         yield _item(f"{facts} *When to choose it:* {choice} *Equilibrium:* {equilibrium}")
 
@@ -250,7 +250,8 @@ def _law(law: dict[str, Any]) -> Iterator[str]:
     shared = law["number"] and law["signalling"] != law["name"]
     whose = f", that of [{law['signalling']}]({law['signalling']}.md)" if shared else ""
     yield f"Feedback that senders use: {law['signal']}. Header: {law['header_bytes']} bytes{whose}."
-    yield f"Operations of a router per packet: {law['cost']}. Scale-invariant: {'yes' if law['scale_invariant'] else 'no'}."
+    yield f"Operations of a router per packet: {law['cost']}."
+    yield f"Scale-invariant: {'yes' if law['scale_invariant'] else 'no'}."
     yield f"Source: {law['source']}.\n"
     yield from _parameters(law["params"])
 

@@ -74,8 +74,8 @@ class ReverseKeys(TypedDict, total=False):
     jitter: str
     """Upper bound of the random extra delay per packet."""
     law: Law | Literal["none"] | Table
-    """"none" for a queue without routers of laws, or parameters of laws in this direction; by default those of the
-    link."""
+    """"none" if no router signals at the queue of this direction. Otherwise router parameters, as for a link. By
+    default those of the link."""
     loss: Number | str | Table
     """Packet loss on the wire."""
     name: str
@@ -123,8 +123,8 @@ class LinkKeys(TypedDict, total=False):
     jitter: str
     """Upper bound of the random extra delay per packet, which is drawn uniformly from 0 to this value."""
     law: Law | Literal["none"] | Table
-    """"none" for a queue without routers, or parameters of routers at this link, by signalling. By default, a link
-    has one router for each signalling of the data that crosses it."""
+    """"none" if no router signals at the queue of this link. Otherwise a table of router parameters for each
+    signalling. By default, a link has one router for each signalling that the flows across it use."""
     loss: Number | str | Table
     """Packet loss on the wire: a probability, or a model of bursts."""
     measured: bool
@@ -162,8 +162,8 @@ class FlowKeys(TypedDict, total=False):
     """Latest time at which a flow may arrive. Flows that have started continue, so that transfers can finish before
     the run ends."""
     lie: Table
-    """Lies of the hosts: header fields that the sender or the receiver falsifies, withheld ACKs, hidden marks. A
-    host with several identities has a `count`."""
+    """Lies of the hosts: header fields that the sender or the receiver falsifies, withheld ACKs, hidden marks. To
+    model a host with several identities, set `count` to their number."""
     lifetime: str | Table
     """Time for which each flow sends."""
     limit: Whole
@@ -201,9 +201,9 @@ class ScenarioKeys(TypedDict, total=False):
     size of its headers plus 16 bytes, and `min_packet` of a law is at least the size of the headers plus one
     byte."""
     event_limit: Whole
-    """Limit on the events per simulated second, on average over a second. A run that needs more ends early and
-    keeps the results up to then. The default is 16 million, plus 1 million per link, plus 20 per packet that the
-    links can send."""
+    """Limit on the number of events in each simulated second. A run that needs more ends early and keeps the
+    results up to then. The default is 16 million, plus 1 million per link, plus 20 per packet that the links can
+    send in a second."""
     flow: list[FlowKeys]
     """Traffic."""
     law: Table
@@ -225,7 +225,7 @@ class ScenarioKeys(TypedDict, total=False):
     """Time between the failure or repair of a link and the resulting change of routes. By default, routes never
     change."""
     route: list[Table]
-    """Next hops that override routing by weight."""
+    """Next hops that replace those of weight-based routing."""
     routing: Literal["shortest"] | Literal["ecmp"]
     """Choice of paths for flows."""
     sample: str

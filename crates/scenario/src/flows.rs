@@ -170,9 +170,10 @@ impl FlowReader<'_> {
         read_params(self.own_laws, self.profile, self.encapsulation, &place, name, &layers)
     }
 
-    /// Returns the default of `overhead`, the bound of a random delay per packet: the transmission time of one packet at
-    /// the bottleneck. The delay prevents that ACK-clocked senders and constant-rate streams of equal rate synchronise.
-    /// Source: Floyd, Jacobson 1992, On Traffic Phase Effects in Packet-Switched Gateways; `overhead_` of ns-2.
+    /// Returns the default of `overhead`, the bound of a random delay per packet: the transmission time of one packet
+    /// at the bottleneck. The delay prevents that ACK-clocked senders and constant-rate streams of equal rate
+    /// synchronise. Source: Floyd, Jacobson 1992, On Traffic Phase Effects in Packet-Switched Gateways; `overhead_` of
+    /// ns-2.
     fn usual_overhead(&self, route: &RouteSpec) -> Duration {
         if self.profile == Profile::Paper {
             return Duration::ZERO;

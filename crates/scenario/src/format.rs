@@ -40,8 +40,8 @@ pub struct Scenario {
     /// the results up to then.
     #[serde(default = "default_memory_limit")]
     pub memory_limit: Bytes,
-    /// Limit on the number of events in each simulated second. A run that needs more ends early and keeps the results up
-    /// to then. The default is 16 million, plus 1 million per link, plus 20 per packet that the links can send in a
+    /// Limit on the number of events in each simulated second. A run that needs more ends early and keeps the results
+    /// up to then. The default is 16 million, plus 1 million per link, plus 20 per packet that the links can send in a
     /// second.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub event_limit: Option<u64>,
@@ -147,8 +147,8 @@ pub struct Link {
     /// its routers of each change.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub measured: bool,
-    /// "none" if no router signals at the queue of this link. Otherwise a table of router parameters for each signalling.
-    /// By default, a link has one router for each signalling that the flows across it use.
+    /// "none" if no router signals at the queue of this link. Otherwise a table of router parameters for each
+    /// signalling. By default, a link has one router for each signalling that the flows across it use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub law: Option<LawChoice>,
     /// True to add the opposite direction with the same values.
@@ -191,8 +191,8 @@ pub struct Reverse {
     pub loss: Option<LossChoice>,
     /// Changes of this direction during the run, in order of time.
     pub changes: Option<Changes>,
-    /// "none" if no router signals at the queue of this direction. Otherwise router parameters, as for a link. By default
-    /// those of the link.
+    /// "none" if no router signals at the queue of this direction. Otherwise router parameters, as for a link. By
+    /// default those of the link.
     pub law: Option<LawChoice>,
 }
 

@@ -38,7 +38,7 @@ impl WireSignalling for Signals {
         number: 9,
         signal: Signal::Rate,
         header: <Header as crate::Header>::LAYOUT,
-        cost: "8 additions, 1 division, 7 comparisons for an update; 2 comparisons for other packets",
+        cost: "8 additions, 1 division, 7 comparisons per update; 2 comparisons for other packets",
         routers: RouterInfo {
             kernel: None,
             interval: Some("timeout"),
