@@ -157,7 +157,10 @@ class Scenario:
         return self._add("route", {"at": at, "to": to, "via": via})
 
     def memory(self, total: str, *links: str) -> Self:
-        """Adds a shared memory of links with buffer-sizing algorithms, such as `"1 MB"` or `"500 packets"`."""
+        """Adds a memory of size `total` that links with buffer-sizing algorithms share.
+
+        `total` is such as `"500 packets"`.
+        """
         return self._add("memory", {"total": total, "links": list(links)})
 
     def law(self, name: Law | str, **parameters: Any) -> Self:

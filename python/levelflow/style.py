@@ -9,7 +9,8 @@ from cycler import cycler
 #: Keyword arguments of matplotlib for the look of a line, a text or a legend.
 Look = dict[str, Any]
 
-# Colours of Okabe and Ito, "Color Universal Design" (2008), darkened to 4.5:1 on white; also used by the lab.
+# Colours of Okabe and Ito, "Color Universal Design" (2008), darkened to a contrast of 4.5:1 on white; also used by the
+# lab.
 COLOURS = ("#0072B2", "#C24E00", "#007F5C", "#A6467F", "#5D4FC4", "#846000", "#333333")
 GREY = "#767676"
 #: Dashes of the i-th line, which distinguish lines in black-and-white print.

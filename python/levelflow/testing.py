@@ -1,4 +1,4 @@
-"""Tests of laws in Python: the properties that registered laws have, too."""
+"""Tests that laws in Python have the properties of registered laws."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def check_law(law: type[Law] | Path | str) -> None:
 
     - Its parameter table is valid, and its class has all methods.
     - Rate and window are allowed numbers after each call, for all corners of its parameters and random events.
-    - Equal inputs give equal outputs: replayed, in a copy, with other flows in between, and with another state of the
-      module `random`.
+    - Equal inputs give equal outputs: in a replay, in a copy, with calls for other flows in between, and with another
+      state of the module `random`.
     - A flow transfers data through an uncongested link, and two runs are equal bit for bit.
 
     Raises:

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
 Finished = tuple[Task, list[Row]]
 
 FORMAT = "levelflow-study-1"
-#: Directory of a study that replaces another one, until its schedule is complete; then until its files are moved.
+#: Directories of a study that replaces another one: first until its schedule is complete, then until its files are
+#: moved.
 NEW, COMMIT = ".new", ".commit"
 #: Number of points per partition of the data set.
 POINTS_PER_PARTITION = 1000
@@ -59,8 +60,8 @@ class Failure(TypedDict):
 class Store:
     """Results directory of a study.
 
-    Another study stays in the directory until the study that replaces it is complete. An interrupted replacement
-    continues with the same identity.
+    Another study stays in the directory until the study that replaces it is complete. A `Store` with the same identity
+    continues an interrupted replacement.
 
     Args:
         path: Path of the directory.
@@ -125,7 +126,10 @@ class Store:
             self._base = self.path
 
     def _finish(self) -> None:
-        """Moves a committed study to its place, its identity last. A folder without a study is left unless empty."""
+        """Moves a committed study to its place, and its identity last.
+
+        A folder without a study stays unless it is empty.
+        """
         folder = self.path / COMMIT
         if self._found(folder) is not None:
             for name in ("failures.json", "runs", "study.json"):

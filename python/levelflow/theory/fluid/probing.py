@@ -1,8 +1,8 @@
 """Window laws that remember the last loss: BIC, CUBIC and H-TCP.
 
-Each loss resets the time `s` since the last loss, and the window `W_max` at that loss. On average, `s' = 1 - lambda s`
-and `W_max' = lambda (W - W_max)`, where `lambda` is the number of reactions to losses per second (Vardoyan, Hollot,
-Towsley 2018).
+Each loss resets the time `s` since the last loss to 0, and sets `W_max` to the window at that loss. On average, `s' = 1
+- lambda s` and `W_max' = lambda (W - W_max)`, where `lambda` is the number of reactions to losses per second (Vardoyan,
+Hollot, Towsley 2018).
 """
 
 from __future__ import annotations

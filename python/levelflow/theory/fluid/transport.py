@@ -189,7 +189,7 @@ class Lines:
         return self._rows[number & self._mask]
 
     def whole(self, number: int, steps: Ints, columns: Ints) -> Floats:
-        """Returns columns. Element `i` is from the bin `steps[i]` before step `number`."""
+        """Returns columns. Element `i` is from the bin that is `steps[i]` bins before that of step `number`."""
         return self._flat.take(((number - steps) & self._mask) * self.width + columns)
 
     def waited(self, number: int, arrived: Ints, waits: Floats, columns: Ints) -> tuple[Ints, Floats]:

@@ -21,7 +21,7 @@ def step(rates: Floats, capacity: float, alpha: float, cut: float, *, pause: boo
         capacity: capacity of the link.
         alpha: rate added per round trip.
         cut: fraction of the rate that a loss removes.
-        pause: True if rates do not increase in the round trip of a loss. Eq 114 does not specify it.
+        pause: True if rates do not increase in the round trip of a loss. Eq 114 does not specify this.
 
     >>> step(np.array([2.0, 6.0]), 7.0, 1.0, 0.5, pause=True).tolist()
     [1.0, 3.0]
@@ -33,7 +33,7 @@ def step(rates: Floats, capacity: float, alpha: float, cut: float, *, pause: boo
 
 
 def steps_to_fairness(flows: int, capacity: float, alpha: float, cut: float, eps: float) -> float:
-    """Returns the steps, from one active flow, until the smallest rate is within `eps` of the largest (eq 115).
+    """Returns the number of steps until the smallest rate is within `eps` of the largest, from one active flow.
 
     If `N alpha` is far below `C`, a cycle has `cut C / (N alpha)` increases and one loss. The loss multiplies
     differences by `1 - cut`. EMKC with `beta = cut` takes `-ln(1 - cut) / cut` times as many steps (corollary 6).

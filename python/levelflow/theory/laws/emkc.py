@@ -173,10 +173,10 @@ def aggregate(step: ArrayLike, start: float, limit: float, beta: float) -> Float
 
 
 def steps_to_fairness(flows: int, capacity: float, alpha: float, beta: float, eps: float) -> float:
-    """Returns the steps, from one active flow, until the smallest rate is within `eps` of the largest (eq 108).
+    """Returns the number of steps until the smallest rate is within `eps` of the largest, from one active flow.
 
-    The number is `(C + N alpha/beta) (ln N - ln eps) / (N alpha)`, for `N alpha` far below `C`. Differences shrink by
-    the factor `1 - N alpha / X*` per step.
+    The number is `(C + N alpha/beta) (ln N - ln eps) / (N alpha)` (eq 108), for `N alpha` far below `C`. Differences
+    shrink by the factor `1 - N alpha / X*` per step.
 
     >>> round(steps_to_fairness(2, 1000.0, 10.0, 0.5, 0.01), 1)
     275.5

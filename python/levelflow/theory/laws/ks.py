@@ -118,8 +118,8 @@ def rate_change(
         rates: `x`, in packets per unit of time.
         nacks: `x - z`, the rate of nacks one feedback delay ago.
         blind: True if constants ignore the delay (eq 24-25).
-        acks: rate of the ACKs that windows receive; by default, the sending rate. Rates by eq 9-10 grow with time, so
-            they do not need it.
+        acks: rate of the ACKs that windows receive; by default, the sending rate. Omit it for rates by eq 9-10, which
+            grow with time and not with ACKs.
 
     >>> rate_change(Users(exponents=[0, 1]), 0.5, [4.0, 4.0], [0.5, 0.5]).tolist()
     [0.75, 0.0]

@@ -203,7 +203,7 @@ def _judge(ports: list[Port]) -> list[Verdict]:
 
 
 def region() -> Region:
-    """Returns the stable region, with RCP's loop, and the gains of theorem 1 (Katabi et al. 2002).
+    """Returns the stable region, computed from RCP's loop, and the gains of theorem 1 (Katabi et al. 2002).
 
     The margin is the factor by which the loop's gain may rise.
 

@@ -318,7 +318,7 @@ def spectrum(assignment: Assignment, matrix: ArrayLike) -> NDArray[np.complex128
     """Returns the eigenvalues of a Jacobian, link by link if the assignment is consistent.
 
     In the order of `Assignment.subsystems`, the matrix is block-triangular, so its eigenvalues are those of the blocks.
-    From the whole matrix, the eigenvalues would be inaccurate if the matrix is far from normal.
+    Eigenvalues computed from the whole matrix would be inaccurate if the matrix is far from normal.
 
     Raises:
         AssignmentError: if the matrix is not flows by flows and finite, or the rate of a flow depends on a flow that

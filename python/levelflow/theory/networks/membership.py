@@ -43,7 +43,7 @@ class Rules:
         eps_s: relative distance from its share within which a flow is stationary, for the rule on ties; infinite
             without this rule.
         propose: True if increases wait for approval (section VI.6.4). False if only equations 133 to 136 apply.
-        keep: True if a flow keeps its proposal when it changes its bottleneck. The dissertation does not specify it.
+        keep: True if a flow keeps its proposal when it changes its bottleneck. The dissertation does not specify this.
         smaller: True if a flow changes only to a link with a smaller share, except for ties.
         patience: number of reports from another router after which a flow changes in any case; 0 for no limit.
         shareless: True if a router without a share selects itself when no other router refuses proposals.
