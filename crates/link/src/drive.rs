@@ -13,8 +13,8 @@ use super::segment::PREFIX;
 use levelflow_host::Error;
 use levelflow_host::clock::{Clock, ready, span};
 
-/// Longest expected delay of a wake-up. The thread therefore spins instead of sleeping for this time before a deadline,
-/// within the budget of [`SPIN_BUDGET_DIVISOR`].
+/// Longest expected delay of a wake-up. Before a deadline, the thread therefore spins for this time instead of
+/// sleeping. [`SPIN_BUDGET_DIVISOR`] limits the total time of spinning.
 const SPIN_BELOW: Duration = Duration::from_us(25);
 /// Longest sleep, so that parameter changes and signals are processed in time.
 const MAX_SLEEP: Duration = Duration::from_ms(20);

@@ -72,7 +72,8 @@ pub struct FlowTable {
 
 /// Address of the sender, and identifier of the flow.
 type Key = (SocketAddr, u32);
-/// Flows with the times of their latest packets when they were last examined. It may contain flows that have ended.
+/// Flows, each with the time of its latest packet when the flow was last examined. It may contain flows that have
+/// ended.
 type Queue = VecDeque<(Key, Time)>;
 
 /// Flows of one source address.

@@ -44,7 +44,7 @@ pub fn params() -> AnyParams {
     settings::params("jetmax", &SETS.map(str::to_owned)).unwrap()
 }
 
-/// Returns the time a number of milliseconds after `start`.
+/// Returns the time that is `ms` milliseconds after `start`.
 #[must_use]
 pub fn after(start: Instant, ms: u64) -> Instant {
     start + Span::from_millis(ms)

@@ -96,7 +96,7 @@ pub enum Failure {
 struct Ping {
     sent: Time,
     trip: Option<Duration>,
-    /// Phase of which the ping measures the latency. `None` for a ping outside the measured parts of phases.
+    /// Phase whose latency the ping measures. `None` for a ping outside the measured parts of phases.
     of: Option<MeasuredPhase>,
 }
 

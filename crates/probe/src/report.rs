@@ -10,7 +10,7 @@ use crate::probe::Outcome;
 const GRADES: [(f64, &str); 5] = [(5.0, "A+"), (30.0, "A"), (60.0, "B"), (200.0, "C"), (400.0, "D")];
 const WORST_GRADE: &str = "F";
 const NO_GRADE: &str = "-";
-/// Largest median of the delay added by load that people in a call do not notice, s.
+/// Largest median of the added delay that people in a call do not notice, s.
 const NOTICEABLE_DELAY_S: f64 = 0.005;
 
 /// Results of one direction, for JSON. Times are in seconds, rates in bit/s, sizes in bytes on the wire.

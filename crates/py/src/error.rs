@@ -4,7 +4,7 @@ use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyValueError};
 use pyo3::prelude::*;
 
-// The name is the full path of the class, so that pickle and process pools find it.
+// The name is the full path of the class, so that pickle and process pools find the class.
 create_exception!(
     levelflow._core,
     ScenarioError,

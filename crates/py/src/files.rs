@@ -34,7 +34,8 @@ impl Recording {
         py.detach(|| files.flush(now_s)).map_err(raised)
     }
 
-    /// Completes tables and manifest. Returns their directory until they are committed. Removes it after an error.
+    /// Completes tables and manifest. Returns the directory that contains them until the result is committed. Removes
+    /// this directory after an error.
     fn finish(&mut self, py: Python<'_>, simulation: &mut Simulation, complete: bool) -> PyResult<PathBuf> {
         let mut files = self.0.take().ok_or_else(ended)?;
         simulation.run.record_end();

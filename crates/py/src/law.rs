@@ -16,7 +16,7 @@ use serde::Deserialize;
 
 use crate::error::{LawError, ScenarioError};
 
-/// Smallest rate of a law, bit/s. A rate above the range of rates acts as the largest one.
+/// Smallest rate of a law, bit/s. A rate above the range of rates acts as the largest rate.
 const MIN_RATE: f64 = 1.0;
 /// Initial rate and window of a sender that failed. The run ends soon after.
 const FAILED: Limits = Limits {
@@ -24,7 +24,7 @@ const FAILED: Limits = Limits {
     window: Some(1.0),
 };
 
-/// Defines a class of Python with the fields of an event. A test of a law creates it from keyword arguments.
+/// Defines a class of Python with the fields of an event. A test of a law creates the event from keyword arguments.
 macro_rules! event {
     ($(#[$doc:meta])* $(#![$lint:meta])* $name:ident { $($field:ident: $type:ty = $default:tt,)* }) => {
         $(#[$doc])*
@@ -173,8 +173,8 @@ pub struct PythonLaw {
 
 #[pymethods]
 impl PythonLaw {
-    /// Creates a law from its description in JSON. The description lives until the end of the process, as those of
-    /// registered laws do.
+    /// Creates a law from its description in JSON. The description lives until the end of the process, like the
+    /// descriptions of registered laws.
     #[new]
     fn new(description: &str, read: Py<PyAny>, make: Py<PyAny>) -> PyResult<Self> {
         let law: Description = serde_json::from_str(description).map_err(|e| PyValueError::new_err(e.to_string()))?;
@@ -349,7 +349,7 @@ impl ExternalLaw for Adapter {
     }
 }
 
-/// Sender of a law in Python. After the first exception of a run, the senders of this run call Python no more.
+/// Sender of a law in Python. After the first exception of a run, the senders of this run no longer call Python.
 #[derive(Debug)]
 struct PythonSender {
     object: Option<Py<PyAny>>,

@@ -61,8 +61,8 @@ impl Config {
     }
 
     /// Sets a law with router feedback, and some of its parameters, such as `"tau=0.6"`. An endpoint that accepts a
-    /// connection sends its ACKs under the signalling of the client. If the law set here has the same signalling, the
-    /// endpoint also sends its data under this law. Otherwise, it uses the law with the name of the signalling.
+    /// connection sends its ACKs with the signalling of the client. If the law set here has the same signalling, the
+    /// endpoint also uses this law for its data. Otherwise, it uses the law with the name of the signalling.
     ///
     /// # Errors
     /// When no law with router feedback has this name, or the law lacks one of the parameters.

@@ -17,7 +17,7 @@ use super::limits::IDLE;
 use levelflow_host::clock::stamp;
 use levelflow_transport::{Received, Receiver};
 
-/// Limit on flows of a peer whose receivers are kept. Further flows are acknowledged without state.
+/// Limit on the flows of a peer for which receiver state is kept. Further flows are acknowledged without state.
 const MAX_FLOWS: usize = 16;
 /// Limit on delayed ACKs of a peer. This number of ACKs fits into one super-packet.
 const MAX_HELD: usize = 64;

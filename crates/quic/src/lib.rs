@@ -1,9 +1,9 @@
 //! QUIC connections whose rate the network sets.
 //!
 //! An [`Endpoint`] is a UDP socket that opens and accepts connections. It puts the shim and the header of a law before
-//! each QUIC datagram with data. Routers on the path write the rate that they can carry into the header. The other end
-//! returns this rate. Data leaves at the rate of the law, paced packet by packet. Streams, encryption and
-//! retransmission are those of QUIC (by `noq`).
+//! each QUIC datagram with data. Routers on the path write into the header the rate that they can carry. The other end
+//! returns this rate. Data leaves at the rate of the law, paced packet by packet. QUIC provides streams, encryption and
+//! retransmission (by `noq`).
 //!
 //! Without a router of the law on the path, CUBIC controls the connection, and [`Connection::control`] reports this. If
 //! packets are lost while the law is active, both the law and CUBIC limit the rate. Small datagrams (acknowledgements,

@@ -99,7 +99,7 @@ impl timer::Job for Job {
     }
 }
 
-/// Sending half of a flow under a law.
+/// Sending half of a flow with a law.
 struct Outgoing {
     law_config: LawConfig,
     sender: Sender,

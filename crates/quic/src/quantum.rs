@@ -8,7 +8,7 @@ const QUANTUM: Duration = Duration::from_us(500);
 /// Limit on the size of a batch, in packets.
 const MAX_TOGETHER: f64 = 10.0;
 
-/// Returns the payload bytes that may leave together at this rate: at least those of one packet.
+/// Returns the payload bytes that may leave together at this rate: at least the payload of one packet.
 pub(super) fn quantum(rate: Rate, packet: u64) -> u64 {
     let packets = rate.bps() / 8.0 * QUANTUM.as_secs_f64() / packet.max(1) as f64;
     packet * packets.clamp(1.0, MAX_TOGETHER) as u64

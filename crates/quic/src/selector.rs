@@ -1,9 +1,10 @@
 //! Selection of the active controller: the law, a standard controller, or the slower of both.
 //!
-//! A flow begins under the standard controller. The first ACK of a packet into which a router of the law has written
-//! activates the law. The standard controller becomes active again after a second of ACKs without router feedback, or
-//! after three seconds without ACKs. If packets are lost while the law is active, some queue on the path has no router
-//! of the law. In this case, both controllers limit the flow for some time. This time doubles with each repetition.
+//! A flow begins with the standard controller. The law becomes active when the first packet in which a router of the
+//! law has written is acknowledged. The standard controller becomes active again after a second of ACKs without router
+//! feedback, or after three seconds without ACKs. If packets are lost while the law is active, some queue on the path
+//! has no router of the law. In this case, both controllers limit the flow for some time. This time doubles with each
+//! repetition.
 
 use levelflow_units::{Duration, Time};
 

@@ -52,7 +52,7 @@ async fn client(config: Config, place: (SocketAddr, Fingerprint)) -> Result<Conn
     Ok(connection)
 }
 
-/// Measured sending rates under a law, and rates of the law, in windows of half a second.
+/// Measured sending rates of a connection, and the rates that its law permits, in windows of half a second.
 struct Course {
     sent: Vec<f64>,
     signalled: Vec<f64>,

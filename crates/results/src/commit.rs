@@ -1,5 +1,6 @@
-//! Replacement of a result by a new one. The rename of the complete new files to `.commit` is the commit point. A kill
-//! before it leaves the old result. After it, [`recover`] finishes the replacement.
+//! Replacement of a result by a new one. The rename of the complete new files to `.commit` is the commit point. If the
+//! process is killed before this point, the old result stays. If it is killed later, [`recover`] finishes the
+//! replacement.
 
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -13,7 +14,8 @@ use crate::error::Error;
 
 /// Format identifier in the manifest.
 pub const FORMAT: &str = "levelflow result 1";
-/// Manifest. A replacement removes the old manifest last and moves the new one last, so it marks the progress.
+/// Manifest. A replacement removes the old manifest last and moves the new one last, so the manifest marks the
+/// progress.
 pub const MANIFEST: &str = "manifest.json";
 /// Tables, `NAME.parquet`.
 pub const TABLES: [&str; 4] = ["flows", "members", "links", "transfers"];
@@ -21,7 +23,7 @@ pub const TABLES: [&str; 4] = ["flows", "members", "links", "transfers"];
 const COMMIT: &str = ".commit";
 /// Directory of the complete files until they are committed.
 pub const WHOLE: &str = ".whole";
-/// Directory of a run that has an earlier result to replace. The next ones are `partial-2`, `partial-3` and so on.
+/// Directory of a run that has an earlier result to replace. Further runs use `partial-2`, `partial-3` and so on.
 const PARTIAL: &str = "partial";
 /// Scenario file written by a run on the network testbed. The manifest of such a run has the key `network`.
 /// Without this key, the file belongs to the user.
@@ -128,8 +130,8 @@ impl Drop for Place {
     }
 }
 
-/// Removes the rest of killed runs without stored rows. Creates the directories of a run, and returns the directory of
-/// its stored rows.
+/// Removes the remaining files of killed runs that stored no rows. Creates the directories of a run, and returns the
+/// directory of its stored rows.
 fn prepare(target: &Path) -> io::Result<PathBuf> {
     remove(&target.join(WHOLE))?;
     for partial in partials(target)? {
@@ -163,7 +165,7 @@ fn is_partial(name: &str) -> bool {
     name == PARTIAL || number.is_some_and(|text| !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit()))
 }
 
-/// Finishes a replacement that a kill interrupted. Waits while another process executes it.
+/// Finishes a replacement that a kill interrupted. Waits while another process finishes it.
 ///
 /// # Errors
 /// Returns an error if a file cannot be moved.
@@ -194,8 +196,8 @@ fn locked(directory: &Path) -> PathBuf {
     }
 }
 
-/// Moves committed files to a directory, after the files of the earlier result were removed. Leaves a `.commit` that no
-/// run has written.
+/// Moves committed files to a directory, after the files of the earlier result were removed. Does not change a
+/// `.commit` that no run has written.
 fn finish(directory: &Path) -> io::Result<()> {
     let from = directory.join(COMMIT);
     let is_ours = |place: &Path| !place.join(MANIFEST).exists() || is_result(&manifest(place));
@@ -220,7 +222,8 @@ fn finish(directory: &Path) -> io::Result<()> {
         }
         sync(directory)?;
     }
-    // Each run writes a manifest, which is moved last. So without a manifest, the rest of a replacement is empty.
+    // Each run writes a manifest, which is moved last. Without a manifest in `.commit`, all files have therefore been
+    // moved.
     match fs::remove_dir(&from) {
         Err(error) if error.kind() == ErrorKind::DirectoryNotEmpty => Ok(()),
         done => done,

@@ -5,8 +5,8 @@ use serde::Serialize;
 
 /// Significant digits of percentiles.
 const DIGITS: u8 = 2;
-/// Values of at most this number of bits (0 to 255) have a bucket each. Each further power of two is divided into 128
-/// buckets. An `hdrhistogram` with `DIGITS` digits has the same buckets.
+/// Values of at most this number of bits (0 to 255) each have their own bucket. Each further power of two is divided
+/// into 128 buckets. An `hdrhistogram` with `DIGITS` digits has the same buckets.
 const UNIT_BITS: u32 = 8;
 
 /// Number of values in each bucket. The caller stores the sum and maximum of the values. Quantiles are computed by an

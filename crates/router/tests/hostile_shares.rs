@@ -93,7 +93,7 @@ fn flows_share_what_an_unresponsive_sender_leaves() {
     }
 }
 
-/// A deaf sender sends at twice the line rate into a FIFO queue. Under any law, the other flows then receive nothing.
+/// A deaf sender sends at twice the line rate into a FIFO queue. With any law, the other flows then receive nothing.
 /// After the deaf sender stops, the other flows regain their shares.
 #[test]
 fn flows_come_back_when_a_blast_ends() {

@@ -251,7 +251,7 @@ fn a_relay_delays_both_directions() {
     assert!(trips[0] >= 40.0 && trips[7] < 44.0, "{trips:?} ms");
 }
 
-// **Invariant** (The data plane): a router passes packets without a law's header unchanged.
+// **Invariant** (The data plane): a router forwards packets without the header of a law, and does not change them.
 /// Packets without a header of the law arrive unchanged and in order, and are counted.
 #[test]
 fn anything_else_passes_untouched() {

@@ -40,7 +40,7 @@ pub fn propagation(route: &RouteSpec, links: &[LinkSpec<Any>]) -> Option<Duratio
     there_and_back.try_fold(Duration::ZERO, |sum, &l| sum.checked_add(links[l as usize].wire.delay))
 }
 
-/// Returns the size of the largest packet of all flows on each link. Returns `None` for a link without flows.
+/// Returns the size of the largest packet that crosses each link. Returns `None` for a link without flows.
 pub fn largest_packets<P: Protocol>(flows: &[FlowSpec<P>], links: usize) -> Vec<Option<Bytes>> {
     let mut largest = vec![None; links];
     for flow in flows {

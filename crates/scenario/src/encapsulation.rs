@@ -29,7 +29,7 @@ pub enum Encapsulation {
 }
 
 impl Encapsulation {
-    /// Returns the size of the headers of a packet under this law.
+    /// Returns the size of the headers of a packet of this law.
     #[must_use]
     pub fn headers(self, law: &LawInfo) -> Bytes {
         let others = match self {
@@ -41,7 +41,7 @@ impl Encapsulation {
         Bytes::new((others + prefix_bytes(law.signalling)) as u64)
     }
 
-    /// Returns the smallest ACK under this law: its headers, and the history of received packets.
+    /// Returns the size of the smallest ACK of this law: its headers, and the history of received packets.
     #[must_use]
     pub fn smallest_ack(self, law: &LawInfo) -> Bytes {
         match self.headers(law) {

@@ -75,7 +75,7 @@ pub enum Problem {
     /// Text that is not TOML; the place is the line and column.
     #[display("not valid TOML: {_0}")]
     Syntax(String),
-    /// File with the values of a key that cannot be read.
+    /// Unreadable file with the values of a key.
     File(String),
     /// Assignment (`--set`) that is malformed, or whose path does not exist.
     Assignment(String),

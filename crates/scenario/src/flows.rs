@@ -171,7 +171,7 @@ impl FlowReader<'_> {
     }
 
     /// Returns the default of `overhead`, the bound of a random delay per packet: the transmission time of one packet
-    /// at the bottleneck. The delay prevents that ACK-clocked senders and constant-rate streams of equal rate
+    /// at the bottleneck. Without this delay, ACK-clocked senders and constant-rate streams of equal rate would
     /// synchronise. Source: Floyd, Jacobson 1992, On Traffic Phase Effects in Packet-Switched Gateways; `overhead_` of
     /// ns-2.
     fn usual_overhead(&self, route: &RouteSpec) -> Duration {

@@ -213,7 +213,7 @@ fn read_values(
 /// Parameter of some laws: the smallest size of data packets.
 const MIN_PACKET: &str = "min_packet";
 
-/// Raises the smallest size of data packets to that of headers and one byte of payload.
+/// Raises the smallest size of data packets to the size of headers plus one byte of payload.
 fn make_room(headers: Bytes, rows: &[ParamSpec], values: &mut [f64]) {
     for (row, value) in rows.iter().zip(values) {
         if row.name == MIN_PACKET {

@@ -1,5 +1,5 @@
 //! Protocol of a network in which some hosts lie. A lying host runs the law of its flow and falsifies headers. Honest
-//! networks run on the engines of [`Any`] or of their law, so lies cost them nothing.
+//! networks run on the engines of [`Any`] or of their law, so lies do not slow them down.
 
 use levelflow_laws::{
     Any, AnyHeader, AnyParams, AnySender, AnySignalling, Bottleneck, Feedback, Flight, FlowInfo, Loss, Outgoing,
@@ -68,8 +68,8 @@ impl SenderLaw for LyingSender {
         self.limited(self.law.rate())
     }
 
-    /// Returns true for every lying host. A window that lies enlarge without bound is sent at the rate of the first
-    /// link.
+    /// Returns true for every lying host. If lies enlarge the window without bound, packets are sent at the rate of the
+    /// first link.
     fn paces(&self) -> bool {
         self.max_rate.is_some() || self.law.paces()
     }

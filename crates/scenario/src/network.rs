@@ -125,7 +125,7 @@ impl LinkState {
 /// Paths of the flows of one entry.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Routes {
-    /// All paths that flows of the entry may take. The first path is that of the first flow at time zero.
+    /// All paths that flows of the entry may take. The first flow takes the first path at time zero.
     pub paths: Vec<RouteSpec>,
     /// Routing plans and their start times, in order of time. The first plan starts at time zero. A plan is a list of
     /// indices into `paths`. Flow `n` of the entry takes the path at index `n` modulo the length of the list.

@@ -33,8 +33,8 @@ impl Network<Any> {
         })
     }
 
-    /// Converts the network to the types of another protocol. `router` converts the parameters of routers, `sender`
-    /// those of senders and their lies.
+    /// Converts the network to the types of another protocol. `router` converts the parameters of routers. `sender`
+    /// converts the parameters of senders and the lies of their hosts.
     pub(crate) fn map<P: Protocol>(
         self,
         router: impl Fn(&RouterParamsOf<Any>) -> RouterParamsOf<P>,

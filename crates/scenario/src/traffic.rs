@@ -113,7 +113,7 @@ impl Dist {
         }
     }
 
-    /// Returns the mean size on the wire of a transfer, bytes. The distribution is that of its payload, which is
+    /// Returns the mean size on the wire of a transfer, bytes. `self` is the distribution of its payload, which is
     /// rounded up to multiples of `unit`.
     pub(crate) fn mean_on_the_wire(&self, unit: Bytes, framing: &Framing) -> f64 {
         let rounded_up = |to: Bytes| self.mean_rounded_up(to.get() as f64);

@@ -62,7 +62,7 @@ pub(crate) struct Whose {
     pub started: Time,
 }
 
-/// Numbers of two nodes: those at the ends of a link, or those of a sender and its receiver.
+/// Numbers of two nodes: the ends of a link, or the nodes of a sender and its receiver.
 type Ends = (u32, u32);
 
 /// Capture in progress.

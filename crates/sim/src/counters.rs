@@ -51,7 +51,7 @@ impl LinkCounters {
         self.dropped_bytes += bytes;
     }
 
-    /// Returns the numbers of packets that reached the far end and that were lost, since the previous call.
+    /// Returns the number of packets that reached the far end, and the number of lost packets, since the previous call.
     pub(crate) fn arrivals_taken(&mut self) -> (u64, u64) {
         (std::mem::take(&mut self.delivered), std::mem::take(&mut self.lost))
     }
@@ -110,7 +110,7 @@ pub struct EntryCounters {
     pub sent_bytes: u64,
     /// Bytes received, on the wire.
     pub delivered_bytes: u64,
-    /// Bytes of `delivered_bytes` in headers, control packets and duplicate data.
+    /// Part of `delivered_bytes` that belongs to headers, control packets and duplicate data.
     pub overhead_bytes: u64,
     /// Packets of senders: data packets, and packets that open or close flows.
     pub data: PacketCounts,

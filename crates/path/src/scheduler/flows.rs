@@ -97,8 +97,8 @@ impl Flows {
     }
 
     /// Creates the queues of the CAKE-like shaper. As in `sch_cake`, the quantum is `rate/4096` in bytes, where `rate`
-    /// is that of the shaper in bytes per second. It is at least 300 and at most 1514 bytes. Without a rate, it is 1514
-    /// bytes.
+    /// is the rate of the shaper in bytes per second. The quantum is at least 300 and at most 1514 bytes. Without a
+    /// rate, it is 1514 bytes.
     pub fn cake(params: &CakeParams, salt: u64) -> Self {
         let at_rate = if params.rate > Rate::ZERO {
             (params.rate.bps() / 8.0 / 4096.0).clamp(300.0, 1514.0)

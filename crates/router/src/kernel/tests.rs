@@ -232,8 +232,8 @@ fn a_law_in_the_kernel_is_the_law() {
     }
 }
 
-// **Invariant** (The router in the kernel): packets that arrive while user space closes an interval of Level count in
-// the previous interval.
+// **Invariant** (The router in the kernel): while user space closes an interval of Level, arriving packets are counted
+// in the previous interval.
 /// The program compares these packets with the threshold of the previous interval.
 #[test]
 fn between_two_updates_packets_count_in_the_earlier_interval() {

@@ -295,7 +295,7 @@ fn a_profile_is_a_set_of_defaults() {
     }
 }
 
-/// A flow of JetMax has 28 B of its header after 24 B of shim. The smallest data packet has one byte more than its
+/// A packet of JetMax has a header of 28 B after a shim of 24 B. The smallest data packet has one byte more than its
 /// headers, and an ACK has 16 B more. Larger values of the scenario remain.
 #[test]
 fn packets_have_room_for_their_headers() {
