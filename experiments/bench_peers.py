@@ -42,8 +42,8 @@ PEERS = CHECKOUT / "benches" / "peers"
 #: Two runs do equal work if their numbers of delivered packets differ by at most this fraction.
 AGREES = 0.03
 NO_SUCH_CASE = 2
-#: Runs a program as child of a small process. The measured peak memory includes the parent's memory at the start.
-#: Prints last the exit status, CPU time and wall time in seconds, and peak memory in KiB.
+#: Runs a program as child of a small process. The measured peak memory includes the parent's memory at the start. At
+#: the end, prints the exit status, CPU time and wall time in seconds, and peak memory in KiB.
 SPAWN = """
 import json, os, sys, time
 begin = time.perf_counter()
@@ -65,7 +65,8 @@ CASES = {
 
 @dataclass(frozen=True)
 class Run:
-    """Result and cost of a run. CPU time is of the whole process, or of the simulation if the program prints it."""
+    """Result and cost of a run. The CPU time covers the whole process, or only the simulation if the program prints it.
+    """
 
     hops: float
     delivered: float

@@ -1,4 +1,4 @@
-"""Draws the pictures of concept pages with the commands and code on them: `python docs/concepts/draw.py`."""
+"""Runs the commands and code on concept pages to draw their pictures: `python docs/concepts/draw.py`."""
 
 import os
 import re

@@ -24,7 +24,7 @@ COLUMNS = (
 
 
 def run(law: str, queue: str) -> Result:
-    """Simulates the scenario under one law."""
+    """Simulates the scenario with one law."""
     scenario = Scenario.load("joining").set("flow.*.law", law).set("link.1.queue", queue)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -1,4 +1,4 @@
-"""Draws the pictures of the laws with the commands on their pages: `python docs/laws/draw.py [LAW ...]`."""
+"""Runs the commands on the pages of laws to draw their pictures: `python docs/laws/draw.py [LAW ...]`."""
 
 import shlex
 import subprocess

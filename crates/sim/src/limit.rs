@@ -16,7 +16,7 @@ const PER_PACKET: u64 = 160;
 /// Memory for a flow in addition to its `Flow` struct, in bytes: a large sender, loss recovery, streams and lists.
 const PER_FLOW: u64 = 1024;
 
-/// Ratio of the events per second that are allowed by default to the packets per second that all links can send.
+/// Events per second that are allowed by default for each packet per second that the links can send.
 const EVENTS_PER_PACKET: f64 = 20.0;
 /// Events per second that are allowed by default for each link, such as control intervals.
 const EVENTS_PER_LINK: f64 = 1e6;

@@ -40,7 +40,7 @@ impl Label {
     const LOST: u8 = 1 << 5;
     const SCALABLE: u8 = 1 << 6;
 
-    /// Returns the flags of data packets under a law with this transport: not ECN-capable, ECT(0) or ECT(1).
+    /// Returns the flags of data packets of a law with this transport: not ECN-capable, ECT(0) or ECT(1).
     pub fn flags(transport: &Transport) -> u8 {
         match (transport.ecn, transport.scalable) {
             (false, _) => 0,

@@ -54,7 +54,7 @@ pub enum Threads {
     AsPays,
 }
 
-/// Division of a run among threads. If the run uses one thread, the reason.
+/// Division of a run among threads, or the reason for using one thread.
 #[derive(Debug, Clone, PartialEq, Display)]
 pub enum Division {
     /// One thread was requested, or the machine has one processor.

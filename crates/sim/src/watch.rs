@@ -12,8 +12,8 @@ impl Capture<Any> {
     /// the order in which links name them.
     ///
     /// # Errors
-    /// Returns an error if no link has one of the names, if packets have headers other than those of a capture, or if a
-    /// host lies.
+    /// Returns an error if no link has one of the names, if packets do not have the headers that captures contain, or
+    /// if a host lies.
     pub fn of(scenario: &Resolved, names: &[String]) -> Result<Self, ScenarioError> {
         if let Encapsulation::Ipv6 | Encapsulation::Quic = scenario.encapsulation {
             let why = "captures have the headers of \"ethernet+ipv4+udp\"; also allowed: \"none\"";

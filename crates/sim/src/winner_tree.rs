@@ -143,7 +143,7 @@ mod tests {
     const LEAVES: u32 = 5;
 
     proptest! {
-        /// Compares with a plain list of times while time advances.
+        /// Compares the tree with a plain list of times while time advances.
         #[test]
         fn the_winner_has_the_earliest_time_and_of_equal_ones_the_smallest_number(
             room in prop::sample::select(vec![1, LEAVES as usize, FEW / 2, FEW]),

@@ -25,7 +25,7 @@ fn flow(name: &str, law: &str, more: &str) -> String {
     format!("[[flow]]\nname = '{name}'\nlaw = {law}\nfrom = 'A'\nto = 'B'\npacket = '1000 B'\n{more}\n")
 }
 
-/// An application that needs less than its fair share gets its rate without losses, under any law.
+/// An application that needs less than its fair share gets its rate without losses, with any law.
 #[test]
 fn an_application_below_its_share_gets_its_rate() {
     for law in LAWS {
@@ -49,7 +49,8 @@ fn an_application_below_its_share_gets_its_rate() {
     }
 }
 
-/// Other flows use the capacity that applications leave. The utilisation is that of two flows that always send.
+/// Other flows use the capacity that applications do not use. The utilisation is the same as with two flows that always
+/// send.
 #[test]
 fn others_take_what_applications_leave() {
     for law in ["jetmax", "level", "emkc", "rcp", "maxnet", "xcp", "cubic", "bbr"] {

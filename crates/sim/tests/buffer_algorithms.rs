@@ -70,8 +70,8 @@ fn an_algorithm_does_not_see_what_codel_drops() {
     assert_close(fell, 0.6 * (buffer.len() - 1) as f64, 0.02);
 }
 
-/// Both implementations of a transmitter give the same buffer sizes and drops. The transmitter has its own events under
-/// CoDel.
+/// Both implementations of a transmitter give the same buffer sizes and drops. With CoDel, the transmitter has its own
+/// events.
 #[test]
 fn an_algorithm_sees_the_same_in_both_service_models() {
     let buffer = "{ abs_log = { delay = '20 ms', initial = '30 packets' } }";

@@ -50,7 +50,7 @@ fn a_lie_that_changes_nothing_has_no_effect() {
     }
 }
 
-/// A receiver of RCP that multiplies the rate by 10 takes the capacity. The other three flows had equal shares.
+/// A receiver of RCP that multiplies the rate by 10 takes capacity from the other three flows.
 #[test]
 fn a_lying_receiver_takes_what_others_lose() {
     let lie = json!({"lie": {"receiver": {"rate": "* 10"}}});

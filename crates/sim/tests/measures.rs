@@ -137,7 +137,7 @@ proptest! {
     }
 
     /// Verifies that a sample contains the queueing delays of packets that departed since the previous sample. The mean
-    /// backlog is that at packet arrivals.
+    /// backlog is the mean of the backlogs that arriving packets find.
     #[test]
     fn samples_and_backlogs_are_those_of_every_packet(
         discipline in 0..QUEUES.len(), mbps in 2.0..12.0_f64, seed in 1..1000_u64,

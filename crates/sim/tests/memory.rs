@@ -1,5 +1,5 @@
-//! Buffers that share a memory. Their sum never exceeds the memory. If the memory suffices, the buffers are
-//! independent. Otherwise, they are max-min fair, weighted by capacity.
+//! Buffers that share a memory. The sum of their limits never exceeds the memory. If the memory suffices, the buffers
+//! are independent. Otherwise, they are max-min fair, weighted by capacity.
 
 use crate::common::{column, run, series};
 use levelflow_results::Table;

@@ -134,7 +134,7 @@ fn size() -> impl Strategy<Value = Value> {
     ]
 }
 
-/// Returns a law with one option of the transport set, chosen by `turn`.
+/// Returns a law with a value for one option of the transport. `turn` selects the option.
 fn with_options(law: &str, turn: u8) -> Value {
     match (law, turn) {
         ("newreno", 0) => json!({ "newreno": { "delayed_ack": true } }),

@@ -127,7 +127,8 @@ fn applications_are_the_same_on_several_threads() {
     }
 }
 
-/// The busiest second is the second one of three, and then the last one, whose end is a sample.
+/// In the first run, the busiest second is the second of three. In the second run, it is the last, and a sample is
+/// taken at its end.
 #[test]
 fn the_limit_on_events_applies_to_the_same_runs_on_several_threads() {
     for (duration, start) in [("2.5 s", "0 s"), ("2 s", "1 s")] {

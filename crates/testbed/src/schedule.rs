@@ -41,7 +41,7 @@ pub struct Source<'a> {
     pub framing: Framing,
     /// Path of the flows on an idle network.
     pub path: IdealPath,
-    /// Base round-trip time, and the delay that the hosts add to it.
+    /// Base round-trip time, divided between links and hosts.
     pub hosts: RoundTrip,
 }
 

@@ -28,7 +28,7 @@ pub struct StreamEntry {
     pub packet: u64,
     /// Size of a packet's headers: Ethernet, IP, and TCP with its time stamps, bytes.
     pub around: u64,
-    /// Bytes of the largest packet that the scenario counts as payload.
+    /// Payload of the largest packet, as the scenario counts it, bytes.
     pub payload: u64,
     /// Address of the receiver.
     pub to: SocketAddr,
@@ -212,7 +212,7 @@ pub struct Listening {
     pub packet: u64,
     /// Size of a packet's headers: Ethernet, IP, and TCP with its time stamps, bytes.
     pub around: u64,
-    /// Bytes of the largest packet that the scenario counts as payload.
+    /// Payload of the largest packet, as the scenario counts it, bytes.
     pub payload: u64,
     /// Non-blocking listening socket.
     pub listener: TcpListener,

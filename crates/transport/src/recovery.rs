@@ -93,7 +93,7 @@ impl<T: Copy> Recovery<T> {
     }
 
     /// Handles an expired timer. All packets in flight are declared lost. `goes_on` is true if the law keeps sending at
-    /// its pace. If the flow then uses SACK, no packet is declared lost.
+    /// its pace. If `goes_on` is true and the flow uses SACK, no packet is declared lost.
     pub fn on_timeout(&mut self, now: Time, next: u32, goes_on: bool) {
         let retransmits = &mut self.retransmit_queue;
         if let Some(cumulative) = &mut self.cumulative {
@@ -125,7 +125,8 @@ pub(crate) struct RetransmitQueue {
     pub queue: VecDeque<Chunk>,
     /// Number of the last packet that retransmits the latest losses.
     until: Option<u32>,
-    /// Number of spurious losses shown by the latest ACK whose data was still queued. This data is not retransmitted.
+    /// Number of spurious losses, shown by the latest ACK, with data that was still queued. This data is not
+    /// retransmitted.
     pub spared: u32,
     /// Data of the other spurious losses shown by the latest ACK. This data has already been retransmitted.
     pub retransmitted: Vec<Chunk>,

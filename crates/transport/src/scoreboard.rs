@@ -73,7 +73,7 @@ pub struct Acked {
     pub lost_bytes: u64,
     /// Number of packets in `packets` that were spuriously declared lost.
     pub spurious: u32,
-    /// True if an earlier packet than the acknowledged packet is missing.
+    /// True if a packet before the acknowledged packet is missing.
     pub gap: bool,
     /// Rate sample, if the acknowledged packet carried data and the scoreboard takes samples.
     pub delivery: Option<Delivery>,

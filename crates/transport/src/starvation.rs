@@ -1,4 +1,4 @@
-//! ACK-starvation backoff. Without ACKs, a sender slows down under almost any law.
+//! ACK-starvation backoff. Without ACKs, a sender slows down with almost any law.
 //!
 //! Some laws keep their rate until an ACK changes it. Such a law would never slow down on a path that delivers nothing.
 //! Backoff begins after [`MIN_STARVATION`] without ACKs, or after [`ROUND_TRIPS`] round-trip times if that is longer.

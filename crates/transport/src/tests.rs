@@ -321,7 +321,7 @@ fn a_receiver_that_invents_feedback_gets_no_more_than_the_largest_rate() {
     }
 }
 
-// **Invariant** (The transport): under any law, a sender that needs ACKs and receives none slows down to one packet per
+// **Invariant** (The transport): with any law, a sender that needs ACKs and receives none slows down to one packet per
 // second. A sender that needs no ACKs does not slow down. An idle time slows down no sender. See
 // `a_sender_that_needs_no_acks_never_slows_down`, `an_idle_time_slows_no_law_down`.
 #[test]
@@ -550,7 +550,7 @@ fn the_sent_rate_is_that_of_the_law() {
     );
 }
 
-/// QUIC has its own handshake. Under QUIC, a law that needs a handshake paces from its first packet on.
+/// QUIC has its own handshake. Over QUIC, a law that needs a handshake paces from its first packet on.
 #[test]
 fn without_a_handshake_of_its_own_a_law_paces_at_once() {
     for law in explicit_laws() {

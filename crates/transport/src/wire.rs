@@ -47,8 +47,8 @@ pub struct Encoded {
     pub prefix: usize,
 }
 
-/// Sender of one flow on a real network, under a law. It has no clock and no socket. The argument `now` never
-/// decreases. Timestamps are in nanoseconds of any clock of the host.
+/// Sender of one flow with a law, on a real network. It has no clock and no socket. The argument `now` never decreases.
+/// Timestamps are in nanoseconds of any clock of the host.
 #[derive(Debug)]
 pub struct WireSender<S: Sink> {
     params: AnyParams,

@@ -106,7 +106,8 @@ impl<P: Protocol> Sim<P> {
         self.move_on(id, packet.hop, packet.flow);
     }
 
-    /// Does the same as [`forward`](Self::forward). It is inlined because deliveries spend most of their time here.
+    /// Does the same as [`forward`](Self::forward). This function is inlined, because deliveries spend most of their
+    /// time here.
     #[inline(always)]
     pub(super) fn move_on(&mut self, id: PacketId, hop: HopId, flow: FlowId) {
         match self.hops[hop] {

@@ -139,12 +139,13 @@ impl<P: Protocol> Sim<P> {
         Ok(())
     }
 
-    /// Returns the end of the current second of the limit on events.
+    /// Returns the end of the second in which events are currently counted for the limit.
     pub(crate) const fn end_of_second(&self) -> Time {
         self.budget.end()
     }
 
-    /// Begins the next second of the limit on events. All parts have reached the end of the current second.
+    /// Begins to count the events of the next second for the limit. All parts have reached the end of the current
+    /// second.
     pub(crate) fn next_second(parts: &mut [Self]) {
         let events = parts.iter().map(|part| part.processed).sum();
         parts[0].budget.next_second(events);

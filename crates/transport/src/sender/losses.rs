@@ -130,8 +130,8 @@ where
     }
 
     /// Handles an expired timer. All packets in flight are declared lost and are then retransmitted. An exception is a
-    /// flow with SACK and more data to send, under a law with its own timer. Only its pace changes. ACKs of later
-    /// packets then show the losses.
+    /// flow with SACK and more data to send, whose law has its own timer. Only the pace of this flow changes. ACKs of
+    /// later packets then show the losses.
     pub fn handle_timeout(&mut self, rules: &Rules<'_, P>, now: Time) {
         if self.timeout(rules.transport).is_none_or(|timeout| now < timeout) {
             return;

@@ -106,9 +106,9 @@ impl Transfer {
     }
 }
 
-// **Invariant** (The transport): a packet is declared lost when a packet sent at least three later has arrived. A lost
-// ACK causes no loss. A transfer completes over any lossy channel. See `a_lost_ack_is_not_a_loss`,
-// `a_lossy_channel_delivers_everything`.
+// **Invariant** (The transport): a packet is declared lost when another packet has arrived that was sent at least three
+// packets later. A lost ACK causes no loss. A transfer completes over any lossy channel. See
+// `a_lost_ack_is_not_a_loss`, `a_lossy_channel_delivers_everything`.
 #[test]
 fn three_later_acks_make_a_loss() {
     let mut t = Transfer::new(5);
@@ -169,7 +169,7 @@ fn packets_that_arrive_after_a_timeout_are_not_retransmitted() {
 }
 
 proptest! {
-    /// The sender retransmits lost data until the receiver has everything, under any losses.
+    /// The sender retransmits lost data until the receiver has everything, with any losses.
     #[test]
     fn a_lossy_channel_delivers_everything(losses in prop::collection::vec(any::<bool>(), 400), law in 0..3_usize) {
         let params = [with("kelly", &[]), without_sack("reno"), without_sack("newreno")];

@@ -55,7 +55,7 @@ impl World {
         self.respond(0, Duration::from_secs_f64(idle.max(0.0)).unwrap());
     }
 
-    /// Writes a response of `packets` and runs for the time `then`.
+    /// Writes a response of `packets` packets, and runs for the time `then`.
     fn respond(&mut self, packets: u64, then: Duration) {
         self.senders[0].write(packets * PACKET.get());
         self.run((self.now + then).since(Time::ZERO));
