@@ -102,8 +102,9 @@ def process(tmp_path):
 
 @pytest.fixture
 def levelflow(tmp_path, monkeypatch, capfd):
-    """Runs the command in an empty directory, within this process. To start a process takes longer than most
-    commands.
+    """Runs the command in an empty directory, within this process.
+
+    Starting a process takes longer than most commands.
     """
 
     def call(*arguments):

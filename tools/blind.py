@@ -2,8 +2,9 @@
 
 Each figure is measured with the results of its runs, and again after the numbers in one table of these results have
 been changed (*bent*). The value of a check that measures packets then changes. If a number does not change, a formula
-determines it, and the check cannot fail. A truth value or a text may also stay because the bent tables have the same
-property: look at the measurement. The tool also lists checks of theory and code whose values depend on runs.
+determines it, and the check cannot fail. A truth value or a text may also stay the same because the bent tables have
+the same property. The code of the measurement shows if this is the reason. The tool also lists checks of theory and
+code whose values depend on runs.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ KEPT = ("t", "start_s", "member")
 
 
 class Bent(Runs):
-    """Runs of which one table of each result is changed, differently from run to run."""
+    """Runs whose results have one changed table. The change differs from run to run."""
 
     table = ""
 

@@ -97,7 +97,7 @@ class Mutation:
 
     @property
     def only_tested(self) -> bool:
-        """True if only tests in Rust should notice the change, which build what they need."""
+        """True if only Rust tests should notice the change. These tests build the code that they need."""
         return not _of_papers(self.figures)
 
     def changed(self, root: Path) -> str:

@@ -1,7 +1,7 @@
 """Verdicts of whole runs, kept for documents: `python -m tools.verdicts QUICK.json [FULL.json]`.
 
-The files are those of `levelflow reproduce --json`, without and with `--full`. The tool writes counts, failing checks,
-readings, and checks that use most of their tolerance to `papers/verdicts.json`. `make gen` writes
+The files are written by `levelflow reproduce --json`, without and with `--full`. The tool writes counts, failing
+checks, readings, and checks that use most of their tolerance to `papers/verdicts.json`. `make gen` writes
 `docs/not-reproduced.md` from this file and the claims. The tool fails if a check fails without a reason in its claim.
 """
 

@@ -27,8 +27,8 @@ class StoppedError(Exception):
 class Workers:
     """Simulates scenarios in parallel and reports progress.
 
-    Within the context, SIGINT and SIGTERM only cancel the runs. An exception raised inside Polars would make it panic.
-    If a signal cancelled a run, the context raises `KeyboardInterrupt` at its end.
+    Within the context, SIGINT and SIGTERM only cancel the runs, because Polars would panic at an exception inside its
+    code. If a signal cancelled a run, the context raises `KeyboardInterrupt` at its end.
 
     The second argument of the constructor is a progress callback. It receives the finished and the total work.
 

@@ -87,7 +87,7 @@ def test_differences_that_count_are_set_in_bold():
 
 
 def test_a_full_link_has_a_packet_in_service():
-    """1200 packets of 1042 B per second for 80 s use all of 10 Mb/s except a fraction of 3e-4."""
+    """1200 packets of 1042 B per second are 1.0003 times 10 Mb/s, so a packet is always in service."""
     outcome = reno.read("80.5 12.25 96100 100 95000 1000\n")
     assert outcome.flows == [1187.5, 12.5]
     assert outcome.window == 80.5
@@ -213,8 +213,9 @@ def test_pie_and_fair_codel_hold_their_delays():
 
 
 def test_results_of_the_authors_queue_are_read_per_flow():
-    """Two flows send 24000 and 8000 packets in 80 s. For 98 of 100 packets of the first flow, the queueing delay is 1
-    ms. For those of the second flow, it is 5 ms.
+    """Two flows send 24000 and 8000 packets in 80 s.
+
+    The queueing delay is 1 ms for 98 of 100 packets of the first flow, and 5 ms for all packets of the second flow.
     """
     outcome = abc.read("24000 8000\n0 1 98\n0 7 1\n0 9 1\n1 5 50\n")
     assert outcome.rate == pytest.approx(400)

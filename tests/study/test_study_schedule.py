@@ -21,9 +21,10 @@ def drawn(run):
 
 
 def execute(schedule, outcome=drawn, room=1, seed=0, limit=math.inf):
-    """Executes up to `limit` runs, `room` at a time; they finish in random order. Returns outcomes by run, as started.
+    """Executes up to `limit` runs, `room` at a time, which finish in random order.
 
-    Runs that are in flight at the limit have no outcome, as after an interruption.
+    Returns outcomes by run, in start order. Runs that are in flight at the limit have no outcome, as after an
+    interruption.
     """
     draw = random.Random(seed)
     started, in_flight, finished = [], [], {}

@@ -247,8 +247,9 @@ def test_fast_keeps_its_packets_in_the_queue_and_shares_alike():
 
 
 def test_a_late_fast_flow_counts_the_queue_as_propagation_delay():
-    """Rates sum to `20/x + 20/(x - x0)` packets/s. `x` is the queueing delay of both flows, and `x0` that of the first
-    flow alone.
+    """Rates sum to `20/x + 20/(x - x0)` packets/s.
+
+    `x` is the queueing delay with both flows, and `x0` is the queueing delay with the first flow alone.
     """
     flows = [Flow("fast", [0], 0.1), Flow("fast", [0], 0.1, start=10.0)]
     run = simulate(Network([Link(10e6, 0.02)], flows), 30.0, step=0.02, every=0.1)

@@ -84,7 +84,9 @@ def test_lemma_1_fails_for_any_smaller_bound_of_the_third_case():
 
 
 def steps_to_the_solution(target, limits, start):
-    """Returns the steps until the bound equals the solution, after the number of smaller limits. Checks lemma 2."""
+    """Returns the number of distinct limits below the solution, and the number of steps until the bound is the
+    solution. Verifies lemma 2.
+    """
     exact = solution(target, limits)
     smaller = len({e for e in limits if e < exact})
     threshold, wrong = start, 0
@@ -99,7 +101,10 @@ def steps_to_the_solution(target, limits, start):
 
 
 def test_lemma_2_thresholds_rise_to_the_solution_in_one_step_per_smaller_limit():
-    """The number of steps is that of the distinct smaller limits plus one, at least two. The last case reaches it."""
+    """For `k` distinct limits below the solution, `max(k + 1, 2)` steps suffice.
+
+    For each `k`, a case needs all these steps.
+    """
     cases = [
         (target, limits, Fraction(start, 2))
         for target, limits in links((7, 10, 11, INF), (11, 20, 29, 33, 40, 45))
@@ -143,7 +148,7 @@ def routes_of(size, flows):
 
 
 def settle_in_any_order(routes, targets, starts, delay):
-    """Returns the last update after which, for some order of delays, a rate differs from its fair rate; and its bound.
+    """Returns the last update after which a rate differs from its fair rate for some order of delays, and the bound.
 
     At each update, a link reads levels that are 1 to `delay` updates old. The search follows the states of all orders.
     """
@@ -175,7 +180,7 @@ def settle_in_any_order(routes, targets, starts, delay):
 
 
 def test_theorem_1_holds_on_two_links_for_all_orders_of_delays():
-    """Some order of delays needs exactly the bound, in a network of one bottleneck level."""
+    """In some network, an order of delays needs exactly as many updates as the bound."""
     slack = []
     for routes in routes_of(2, 2):
         for targets in itertools.product((Fraction(1), Fraction(3, 2), Fraction(2)), repeat=2):
@@ -238,7 +243,9 @@ def test_a_link_of_one_flow_always_announces_its_target():
 
 
 def perturbed(rng, clusters, unsettled, error):
-    """Returns limits of a link: settled flows within `error` of their rates, others from `error` below the rate 1."""
+    """Returns limits of a link's flows: within `error` of the rate for settled flows, and at least `1 - error` for
+    others.
+    """
     ends = (-1, -1, 1, 1, rng.uniform(-1, 1))
     limits = [rate + error * rng.choice(ends) for rate in clusters]
     top = (1 - error, 1 - error, 1 + error * rng.uniform(-1, len(clusters) + unsettled), 5.0, INF)
@@ -246,7 +253,9 @@ def perturbed(rng, clusters, unsettled, error):
 
 
 def bounds_of_lemma_3(rng, clusters, unsettled, error):
-    """Returns the bounds of a link after the steps of lemma 3, as distances from its final level, per error."""
+    """Returns the errors of a link's bounds after the steps of lemma 3, as multiples of the largest error that the
+    lemma allows.
+    """
     target, flows = sum(clusters) + unsettled, len(clusters) + unsettled
     threshold, found = rng.choice((1e-3, 0.5, 1.0, 1 + error, 9.0)), []
     for number in range(1, 12):
@@ -473,7 +482,10 @@ def test_theorem_3_rates_settle_within_four_round_trips_and_some_intervals():
 
 
 def test_theorem_3_needs_more_than_three_inter_packet_times():
-    """The sender receives a smaller level directly before the final level, and must wait for its decision."""
+    """The sender receives a smaller level directly before the final level.
+
+    It raises its proposal only after the proposal for the smaller level is decided.
+    """
     sender, final = Sender(0, (0, 1), gap=INTERVAL), 21 * INTERVAL + 1
 
     def level_of(_, tick):
@@ -520,6 +532,9 @@ def test_theorem_4_traffic_above_the_capacity_is_at_most_that_of_unannounced_flo
 
 
 def test_theorem_4_needs_a_target_below_95_7_percent():
-    """Four updates of lemma 4 end at most this far above the equal share. Flows must not exceed the capacity then."""
+    """After four updates of lemma 4, a level exceeds the equal share by at most the fraction `above`.
+
+    Flows must then be within the capacity.
+    """
     above = (1 - level.GAIN) ** 4 * level.NEAR / (1 - level.NEAR)
     assert 0.956 * (1 + above) < 1 < 0.957 * (1 + above)

@@ -24,11 +24,11 @@ from levelflow.theory.networks.membership import (
 from levelflow.theory.pictures.membership import rounds
 
 HYSTERESIS = replace(LEVELFLOW, hysteresis=True)
-#: Numbers of rounds until small networks are at equilibrium or in their cycle, and of observed rounds.
+#: Number of rounds after which small networks are at equilibrium or in their cycle, and number of rounds observed then.
 ROUNDS = {"rounds": 200, "longest": 60}
 #: Rules, routes, capacities, paces (rounds that a flow waits after a change), the period of the cycle, and the rate of
-#: the last flow, computed by hand. This rate is `0.4 * (previous rate) + 0.6 * (share of the link that is not its
-#: bottleneck)`.
+#: the last flow, computed by hand. This rate is `0.4 * (previous rate) + 0.6 * (share of the link that is not the
+#: flow's bottleneck)`.
 CAUGHT = {
     "printed": (PRINTED, [[0], [0, 1]], [5.0, 2.0], [1, 1], 3, 0.4 * FIRST + 0.6 * 2.5),
     "printed, two full links": (PRINTED, [[0], [1], [0, 1]], [5.0, 5.0], [1, 1, 1], 4, FIRST),

@@ -230,7 +230,7 @@ def _pencil(a: Matrix, steps: Ints, root: complex) -> Matrix:
 
 
 def _refine(a: Matrix, steps: Ints, root: complex) -> tuple[complex, float]:
-    """Returns a root and its residual, after Newton's method on the determinant while the residual decreases."""
+    """Returns a refined root and its residual. Newton's method on the determinant runs while the residual decreases."""
     pairs = _pairs(steps).astype(np.float64)
     best, missing = root, _null(a, steps, root)[1]
     if abs(root) ** pairs.max() < 1e-100:
