@@ -65,7 +65,7 @@ CASES = {
 
 @dataclass(frozen=True)
 class Run:
-    """Result and cost of a run. The CPU time covers the whole process, or only the simulation if the program prints it.
+    """Result and cost of a run. The CPU time is the simulation's if the program prints it, else that of the process.
     """
 
     hops: float

@@ -127,8 +127,7 @@ fn applications_are_the_same_on_several_threads() {
     }
 }
 
-/// In the first run, the busiest second is the second of three. In the second run, it is the last, and a sample is
-/// taken at its end.
+/// Two scenarios. The busiest second is the second of three, or the last second, at whose end a sample is taken.
 #[test]
 fn the_limit_on_events_applies_to_the_same_runs_on_several_threads() {
     for (duration, start) in [("2.5 s", "0 s"), ("2 s", "1 s")] {
