@@ -65,8 +65,7 @@ CASES = {
 
 @dataclass(frozen=True)
 class Run:
-    """Result and cost of a run. The CPU time is the simulation's if the program prints it, else that of the process.
-    """
+    """Result and cost of a run. The CPU time is the simulation's if the program prints it, else that of the process."""
 
     hops: float
     delivered: float
