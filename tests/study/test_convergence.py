@@ -152,6 +152,18 @@ def test_settling_is_evaluated_from_means_over_steps():
     assert trial.judge(replace(result, flows=late)).settling_s == pytest.approx(start - 1.0, abs=own.step_s)
 
 
+@pytest.mark.parametrize(("length", "counts"), [(0.02, False), (0.89, False), (0.91, True)])
+def test_a_short_last_sample_is_ignored(length, counts):
+    _, found = families.network("chain", 0)
+    scenario = found.scenario("n", "level", 1)
+    sample_s = scenario.resolve()["sample_s"]
+    samples = round(found.duration_s / sample_s)
+    result = scenario.set("duration", f"{(samples + length) * sample_s:.9f} s").run()
+    idle = pl.when(pl.col("t") == pl.col("t").max()).then(0.0).otherwise("throughput_bps")
+    outcome = trial.judge(replace(result, flows=result.flows.with_columns(throughput_bps=idle)))
+    assert outcome.settles != counts
+
+
 def test_laws_are_those_whose_routers_write_headers():
     known = {"jetmax", "level", "emkc", "emkc_avq", "rcp", "maxnet", "xcp", "kelly"}
     assert known <= set(trial.laws())

@@ -4,7 +4,8 @@ A law *settles* if the throughput of each permanent flow stays within 5 % of its
 References are those of `levelflow.theory.references`. A *step* is the longest round-trip time of the network, at least
 100 ms. Throughput is averaged over a step. For slow flows, it is averaged over the time of 100 packets if this time is
 longer than a step. Single packets then have no effect. The settling time begins at the last arrival or departure. It
-ends at the start of the last average that differs from its reference by more than 5 %. Its resolution is one sample.
+ends at the start of the last average that differs from its reference by more than 5 %. Its resolution is one sample. The
+last sample of a run may be shorter than the others. A sample of less than 90 % of the sample time is ignored.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import numpy as np
 from levelflow import library
 from levelflow._core import ScenarioError
 from levelflow.convergence.network import MIN_STEP_S
-from levelflow.measure import fairness
+from levelflow.measure import fairness, samples
 from levelflow.measure.fairness import SETTLED_WITHIN
 from levelflow.running import EVENTS_PER_STEP
 from levelflow.theory.competition import competition
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 LOSSLESS = ("jetmax", "level")
 #: Limit on the number of events of a run: a constant, and events per expected link crossing of a packet.
 BASE_EVENTS, EVENTS_PER_HOP = 2e6, 8
+#: Shortest sample that is evaluated, as a fraction of the sample time.
+SHORTEST_SAMPLE = 0.9
 
 
 class RunawayError(Exception):
@@ -136,7 +139,8 @@ def judge(result: Result) -> Outcome:
     summary, resolved = result.summary, result.scenario
     step_s, event_s, (window_s, _) = step(resolved), summary["last_event_s"], summary["window_s"]
     per_step = round(step_s / resolved["sample_s"])
-    flows = result.flows.filter(result.flows["t"] > event_s).partition_by("flow", as_dict=True)
+    whole = samples.lengths(result.flows) > SHORTEST_SAMPLE * resolved["sample_s"]
+    flows = result.flows.filter(whole, result.flows["t"] > event_s).partition_by("flow", as_dict=True)
     away, worst = event_s, None
     for flow, row in zip(resolved["flows"], summary["flows"], strict=True):
         if row["distance"] is None:
