@@ -69,11 +69,12 @@ class Row:
 
     Attributes:
         unfinished: transfers that did not finish.
-        mean, p99: completion time divided by that of processor sharing with the same arrivals, one value per seed.
+        mean, p99: completion time divided by the completion time under processor sharing of the same arrivals, one
+            value per seed.
         dropped: dropped packets.
         delay: longest queueing delay, s.
-        long: throughput of the long flows while transfers arrive, divided by that of processor sharing, one value per
-            seed.
+        long: throughput of the long flows while transfers arrive, divided by their throughput under processor sharing,
+            one value per seed.
     """
 
     unfinished: int

@@ -76,7 +76,7 @@ def bent(value: Any, shift: int) -> Any:
 
 
 def wrong(claim: Claim, runs: Bent) -> Iterator[str]:
-    """Yields a line for each check of packets that does not depend on runs, and for each other check that does."""
+    """Yields a line per check of packets that does not depend on runs, and per other check that depends on runs."""
     module = runner._module(claim)
 
     def values(table: str) -> Mapping[str, Mapping[str, Any]] | None:

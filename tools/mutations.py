@@ -298,7 +298,7 @@ class Tree:
         return {f"{row['id']}[{row['check']}]": row["verdict"] for row in rows}, time.monotonic() - begin
 
     def _test(self, word: str, longest: float | None) -> tuple[Verdicts, float]:
-        """Returns the results of the tests whose names contain a word, as verdicts, and their time, s."""
+        """Returns the results of the tests whose names contain a word, as verdicts, and their run time in s."""
         environment = os.environ | {"CARGO_TARGET_DIR": str(self._target)}
         begin = time.monotonic()
         pipe = subprocess.PIPE

@@ -24,7 +24,7 @@ from typing import Any
 
 #: Smallest delay of one wake-up that indicates a busy machine, s.
 LATE = 0.01
-#: Smallest delay that indicates a busy machine if more than one wake-up in ten has it, s.
+#: Smallest delay in s that indicates a busy machine if more than one wake-up in ten has it.
 OFTEN_LATE = 0.0005
 #: Smallest number of wake-ups for which a fraction is meaningful.
 MIN_WAKE_UPS = 100

@@ -35,7 +35,7 @@ TIERS = {QUICK: "levelflow reproduce", FULL: "levelflow reproduce --full"}
 LONGEST = 160
 #: Keys of a row whose reading or set-up was chosen after a first result.
 HISTORY = ("revised", "after_looking")
-#: Fraction of a tolerance above which a check that holds needs a reason.
+#: Largest fraction of its tolerance that a passing check may use without a reason.
 NARROW = 0.8
 INTRODUCTION = """# Not reproduced
 This page lists the checks that `levelflow reproduce` does not reproduce and that are no [errata](errata.md) of the

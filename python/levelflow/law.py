@@ -46,7 +46,7 @@ def parameter(
     """Returns a field of the dataclass `Params`, with its meaning and its range.
 
     Args:
-        default: Default value, in base units: s, bit/s, bytes, packets.
+        default: Default value in base units (s, bit/s, bytes, packets).
         doc: Meaning of the parameter, in one line.
         unit: Unit. Scenarios write a time as "100 ms", a rate as "10 Mb/s", a size as "1 kB", a number of packets as
             "5 packets". The law receives a number in base units.

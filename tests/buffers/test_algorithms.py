@@ -127,7 +127,7 @@ def test_abs_in_logarithms_meets_the_target_of_loss(initial, count):
 @pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize(("flows", "first", "within"), [(16, 1600, 0.5), (16, 16, 0.15), (2, 250, 0.15), (2, 2, 0.15)])
 def test_buffers_ten_times_too_large_or_small_reach_their_target_in_time(flows, first, within, seed):
-    """With many flows, the loss target determines the buffer. With two flows, the utilisation target determines it.
+    """The loss target determines the buffer for many flows. The utilisation target determines it for two flows.
 
     Over seeds 1 to 16, the loss rate is 1.99 to 2.02 %, and the utilisation is 97.97 to 98.05 %. The buffer after 80 s
     is 0.91 to 1.08 times the final buffer. For 16 flows with a buffer that starts ten times too large, the ratio is

@@ -1,4 +1,4 @@
-"""`python -m experiments.peers`: comparisons with code of Linux: its TCP, CAKE and BBRv3."""
+"""`python -m experiments.peers`: comparisons with Linux's TCP, CAKE and BBRv3."""
 
 import polars as pl
 import pytest

@@ -113,7 +113,7 @@ def base_rtt(name):
 
 
 def time_to_fair(flows, names, start, end):
-    """Returns the time after `start` from which two rates stay within 5 % of each other, s.
+    """Returns the time in s after `start` from which two rates stay within 5 % of each other.
 
     Rates are means over 1 s.
     """
@@ -122,7 +122,7 @@ def time_to_fair(flows, names, start, end):
 
 
 def time_to_rate(flows, start, end):
-    """Returns the time after `start` from which the rate of Red to Blue is at least 90 % of its final value, s."""
+    """Returns the time in s after `start` from which the rate of Red to Blue is at least 90 % of its final value."""
     t, rate = by_second(flows, "red-blue", start, end)
     return series.holds_from(t, rate >= 0.9 * series.mean(rate[-5:]), start, end)
 

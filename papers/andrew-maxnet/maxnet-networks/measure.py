@@ -151,7 +151,7 @@ def fluids_settle(count):
 
 
 def bound(flows, longest):
-    """Returns the data above the capacity that one additional flow causes during the longest RTT, bits."""
+    """Returns the data above the capacity, in bits, that one additional flow causes during the longest RTT."""
     return (maxnet.overload(flows) * CAPACITY * longest).item()
 
 

@@ -164,7 +164,7 @@ def through(capacities):
 
 
 def demand(header):
-    """Returns the rate of a flow whose first ACK echoes the price in a header, bit/s."""
+    """Returns the rate in bit/s of a flow whose first ACK echoes the price in a header."""
     sender = Sender("maxnet", packet_bytes=1)
     sender.feedback(1.0, 0, 0.1, header, "data")
     return sender.proposal_bps

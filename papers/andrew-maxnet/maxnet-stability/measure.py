@@ -158,8 +158,8 @@ def largest_parallel(line):
 
 
 def common_zero(zero):
-    """Returns time constants: of the common zero, of the largest zero that is stable, and of the slowest mode of two
-    flows with the common zero.
+    """Returns the time constants of the common zero, of the largest stable zero, and of the slowest mode of two flows
+    with the common zero.
     """
     largest = brentq(lambda eta: Compensator(eta, OWN.alpha_t).gain(LONGEST) - PAPER.alpha, 0.01, 2.0) / LONGEST
 

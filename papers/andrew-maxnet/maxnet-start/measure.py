@@ -49,7 +49,7 @@ def ramp():
 
 
 def time_to_full_rate(result):
-    """Returns the end of the first round trip in which the mean load of the link reaches its target, s."""
+    """Returns the end, in s, of the first round trip in which the mean load of the link reaches its target."""
     t, carried = series.link_series(result.links, "A->B", "throughput_bps")
     width = round(TAU / 0.001)
     means = np.convolve(carried, np.ones(width) / width, "valid")

@@ -35,7 +35,7 @@ def loss(result):
 
 
 def over_slow_start(rows):
-    """Ratio of the mean completion time to that of slow start on an unloaded path, for the same flows.
+    """Mean completion time divided by the mean in slow start on an unloaded path, for the same flows.
 
     Windows of 2, 4, 8, ... packets carry L packets in ceil(log2(L/2 + 1)) round trips. The last round trip counts half.
     The handshake takes one more round trip.

@@ -27,7 +27,7 @@ class Measured:
         return beside_sharing(Seeds(ratios), over_sharing(runs, plan, self.sizes, self.window))
 
     def ratio(self, law, other):
-        """Ratios of one law's completion times to those of another law, one per seed."""
+        """Completion times of one law divided by the completion times of another law, one ratio per seed."""
         pairs = zip(self.runs[law], self.runs[other], strict=True)
         return [completions.afct_ratio(a.completions, b.completions, self.sizes, self.window) for a, b in pairs]
 

@@ -42,7 +42,7 @@ def ratios(rows, sizes):
 
 
 def over_sharing(rows, sizes):
-    """Ratio of the mean completion time to that of processor sharing of the same arrivals, per group."""
+    """Mean completion time divided by the mean under processor sharing of the same arrivals, per group."""
     chosen = [completions.select(of(group, rows), sizes) for group in GROUPS]
     return [OverFlows(rows["fct_s"].sum() / rows["sharing_s"].sum(), rows.height) for rows in chosen]
 

@@ -35,7 +35,7 @@ class Direction:
         return beside_sharing(Seeds(self.ratios_to_ps()), shared, "all sizes")
 
     def ratios(self, other):
-        """Ratios of completion times to those of another run with the same arrivals."""
+        """Completion times divided by the completion times of another run with the same arrivals."""
         pairs = zip(self.finished, other.finished, strict=True)
         return [completions.afct_ratio(mine, others, window=self.window) for mine, others in pairs]
 

@@ -59,7 +59,8 @@ def buffers(result, window=series.ALL):
 
 
 def settling(result):
-    """Time from which the buffer stays within 15 % of its mean over the last quarter, s; infinite if it never does."""
+    """Time in s from which the buffer stays within 15 % of its mean over the last quarter; infinite if it never does.
+    """
     t, b = buffers(result)
     final = b[t > 0.75 * END].mean()
     return series.holds_from(t, np.abs(b - final) <= SETTLED * final, 0.0)

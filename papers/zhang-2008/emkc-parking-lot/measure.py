@@ -50,8 +50,8 @@ def naive(result):
 
 
 def oscillation(result):
-    """First and last time in phase 4 at which x1 is over 10 % from its fixed point, s. Infinite if x1 stays away from
-    it.
+    """First and last time, in s, in phase 4 at which x1 is over 10 % from its fixed point. Infinite if x1 stays away
+    from it.
     """
     t, rate = rates.rate_series(result.flows, "x1", phase(3))
     wild = t[abs(rate / 1e6 / X1[3] - 1) > 0.1]

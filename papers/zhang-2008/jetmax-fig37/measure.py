@@ -19,7 +19,7 @@ def population(result, window):
 
 
 def short_rate(result, window):
-    """Times at which mice are active, and the mean sending rate of the mice at these times, bit/s."""
+    """Times at which mice are active, and the mean sending rate in bit/s of the mice at these times."""
     t, total = rates.aggregate(result.flows, MICE, window)
     _, active = population(result, window)
     return t[active > 0], total[active > 0] / active[active > 0]

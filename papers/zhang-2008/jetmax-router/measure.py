@@ -45,7 +45,7 @@ def fields(header):
 
 
 def interval(packets, elapsed=DELTA, capacity=C):
-    """Load and fair share that a router reports after an interval with these packets, bit/s."""
+    """Load and fair share, in bit/s, that a router reports after an interval with these packets."""
     router = Router("jetmax", capacity)
     for header in packets:
         router.arrive(1000, header)

@@ -20,7 +20,7 @@ def matrices(rng, size, count):
 
 
 def counterexamples(rng, batches):
-    """Number of matrices that at least one of 20 draws of delays makes unstable."""
+    """Number of matrices that are unstable for at least one of 20 draws of delays."""
     count = 0
     for batch in batches:
         delays = rng.integers(1, LONGEST + 1, (len(batch), DRAWS, batch.shape[-1]))

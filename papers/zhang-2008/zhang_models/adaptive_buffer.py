@@ -148,7 +148,7 @@ class Settings:
         training: training of the gains, with `p` and `u` as fractions or in per cent. With fractions, a step changes a
             gain by at most `T`, which is negligible compared with the initial gain of 3000.
         gradient: gradient used in training.
-        previous: buffer that both controllers change: their own last output, or the last buffer of the port.
+        previous: buffer that both controllers change, either their own last output or the last buffer of the port.
         step: step size of training, gamma.
         largest: upper limit on buffers, packets. The lower limit is 1. Both `b_u` and `b_p` are clipped to this range.
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-#: TCP variants of Linux 2.6.16 by their names in the text: a law, and the parameters that differ in that kernel from
-#: our defaults. Scalable TCP of that kernel grew by 1/50 of a packet per ACK, to compensate for delayed ACKs. Our
-#: receivers acknowledge each packet, so we keep 1/100. In table I, ACKs are delayed, but windows are too small for a
-#: difference.
+#: TCP variants of Linux 2.6.16 by their names in the text. Each value has a law, and the parameters whose values in
+#: that kernel differ from our defaults. Scalable TCP of that kernel grew by 1/50 of a packet per ACK, to compensate for
+#: delayed ACKs. Our receivers acknowledge each packet, so we keep 1/100. In table I, ACKs are delayed, but windows are
+#: too small for a difference.
 LINUX_2_6_16: dict[str, dict[str, dict[str, Any]]] = {
     "Reno": {"newreno": {}},
     "BIC": {"bic": {"search": 4, "s_max": 16, "s_min": 0.2, "cut": 0.2, "initial_ssthresh": 100}},

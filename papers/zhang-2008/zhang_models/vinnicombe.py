@@ -36,8 +36,8 @@ class Parameters:
     """Parameters of Vinnicombe's controller and of the link's price. The defaults are the values used here.
 
     Attributes:
-        a: factor of the increase: each ACK adds `a (x D)^n` to the window.
-        b: factor of the decrease: each mark reduces the window by `b (x D)^m`.
+        a: factor of the increase. Each ACK adds `a (x D)^n` to the window.
+        b: factor of the decrease. Each mark reduces the window by `b (x D)^m`.
         n: exponent of the increase; 0 makes stability independent of delay.
         m: exponent of the decrease; above `n`.
         buffer: `B`, the exponent of the price, which approximates loss with a buffer of `B` packets.

@@ -300,7 +300,7 @@ class _BySize:
         return f"<path class='{kind}' d='{line}{close}'/>"
 
     def ticks(self, of: tuple[float, float]) -> list[tuple[float, str]]:
-        """Returns positions and texts of the ticks of an axis with the range `of`."""
+        """Returns tick positions and tick texts for an axis with the range `of`."""
         place = _scale(*of)
         return [(float(place(np.array(tick))), f"{tick:,g}") for tick in decades(*of)]
 

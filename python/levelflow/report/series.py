@@ -33,7 +33,7 @@ MOST_LINES = len(COLOURS)
 NAMED_OF_MANY = 5
 #: Curves of queues are grey if their peak delay is below this fraction of the largest peak.
 SHORT = 0.02
-#: Number of time bins of a picture of losses.
+#: Number of time bins in a picture of losses.
 BARS = 120
 #: Multiples of a unit, largest first. A picture uses the largest multiple that does not exceed its highest value.
 RATES: tuple[Unit, ...] = (("Tb/s", 1e12), ("Gb/s", 1e9), ("Mb/s", 1e6), ("kb/s", 1e3), ("b/s", 1.0))
@@ -381,7 +381,8 @@ def _steps(name: str, t: Array, y: Array) -> Curve:
 def _ideal(result: RunData, names: set[str]) -> tuple[str, list[Curve]]:
     """Returns the name of a run's reference, and the reference rates of the entries `names`, in bit/s.
 
-    Reference rates change with the set of active flows and with links. The name is that of the last reference.
+    Reference rates change with the set of active flows and with links. The returned name is the name of the last
+    reference.
     """
     every = [flow["name"] for flow in result.scenario["flows"]]
     table = result.flows.pivot(on="flow", on_columns=every, index="t", values="active", aggregate_function="first")

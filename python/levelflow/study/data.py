@@ -58,7 +58,7 @@ class StudyData:
 
     @cached_property
     def distinct(self) -> pl.DataFrame:
-        """Rows of `table` without duplicates, which are runs that equal an earlier run of the same point."""
+        """Rows of `table` without duplicates. A duplicate is a run that equals an earlier run of the same point."""
         return self.table.unique(subset=["point", DIGEST], keep="first", maintain_order=True)
 
     @property

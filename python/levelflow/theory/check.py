@@ -50,12 +50,12 @@ class Prediction:
 
     Attributes:
         competition: competing flows, and the links that they share.
-        rates: rate of one flow of each element of `Competition.entries`, bit/s.
+        rates: rate of a single flow, for each element of `Competition.entries`, bit/s.
         bottlenecks: link that limits each element of `Competition.entries`.
         loads: load of each link, bit/s.
         prices: price of each link, in the unit of its law; 0 if the law has no price.
         judgements: one judgement per link and law.
-        time: time from the last start until all rates are within 2 % of the equilibrium, s. A link settles after the
+        time: time in s from the last start until all rates are within 2 % of the equilibrium. A link settles after the
             flows that disturb it have settled. None if a link does not settle or its time is unknown.
     """
 

@@ -32,8 +32,8 @@ class Competition:
         counts: number of competing flows of each entry; may be fractional, as a mean.
         routes: indices of the links that each entry crosses.
         links: all links of the scenario.
-        available: capacity of each link for the competing flows, bit/s: router target or service rate, minus
-            unresponsive traffic.
+        available: capacity of each link for the competing flows, bit/s. It is the router target or the service rate,
+            minus unresponsive traffic.
     """
 
     entries: list[FlowRecord]

@@ -122,7 +122,7 @@ class Theory:
         reference: kind of reference rates for comparisons with runs, `MAX_MIN` or `UTILITY`.
         equilibrium: maps routes, capacities and law parameters to the rates of the flows, with the residual as proof.
         in_scenario: maps the competing flows of a scenario to their equilibrium; None if it is unknown.
-        signal: signal of the law's links: a rate, a price, or the queueing delay as a price.
+        signal: signal of the law's links, which is a rate, a price, or the queueing delay as a price.
         weight: parameter to which rates at a shared bottleneck are proportional; None if rates are equal.
         judge: maps ports (links with the flows that they limit) to stability verdicts.
         region: stable region in a plane of two gains.

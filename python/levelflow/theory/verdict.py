@@ -52,7 +52,7 @@ class Port:
 
     @property
     def weights(self) -> Floats:
-        """Fraction of the total rate that the flows of each element of `rates` send."""
+        """Fraction of the total rate, for the flows of each element of `rates`."""
         total = self.rates * (1.0 if self.counts is None else self.counts)
         return total / total.sum()
 

@@ -101,7 +101,7 @@ def steps_to_the_solution(target, limits, start):
 
 
 def test_lemma_2_thresholds_rise_to_the_solution_in_one_step_per_smaller_limit():
-    """For `k` distinct limits below the solution, `max(k + 1, 2)` steps suffice.
+    """The number of steps is at most `max(k + 1, 2)` for `k` distinct limits below the solution.
 
     For each `k`, a case needs all these steps.
     """
@@ -180,7 +180,7 @@ def settle_in_any_order(routes, targets, starts, delay):
 
 
 def test_theorem_1_holds_on_two_links_for_all_orders_of_delays():
-    """In some network, an order of delays needs exactly as many updates as the bound."""
+    """Some order of delays, in some network, needs exactly as many updates as the bound."""
     slack = []
     for routes in routes_of(2, 2):
         for targets in itertools.product((Fraction(1), Fraction(3, 2), Fraction(2)), repeat=2):

@@ -88,8 +88,8 @@ class JetMax(Law):
         #: Per flow, the crossing at its bottleneck, or -1 before the first signal; time of this choice, s.
         self.bottleneck = np.full(self.base.size, -1)
         self.since = np.zeros(self.base.size)
-        #: Per flow, the crossing that the signals suggest as bottleneck; time until which the flow may keep another
-        #: one, s.
+        #: Per flow, the crossing that the signals suggest as bottleneck, and the time in s until which the flow may
+        #: keep another one.
         self.suggested = np.full(self.base.size, -1)
         self.patience = np.zeros(self.base.size)
 

@@ -120,7 +120,7 @@ class Feedback:
         before: past rates of each flow at the ages of `Law.lags`, bit/s, as (ages, flows); needs `BEFORE`.
         proposed: proposed rate of each flow at the first of these ages, bit/s.
         signals: signals of routers, one array over crossings for each kind of signal; needs `SIGNALS`.
-        pace: router time whose signals arrive in one second of sender time, s; below 1 while queues grow. Needs
+        pace: router time in s whose signals arrive in one second of sender time; below 1 while queues grow. Needs
             `SIGNALS`.
         path: crossings of the flows.
     """

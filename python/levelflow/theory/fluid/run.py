@@ -54,8 +54,8 @@ class FluidRun:
         losses: rate lost in queues, bit/s, as (times, links).
         signalled: fraction of arrivals that the discipline marked or dropped early, as (times, links).
         prices: per law, first signal of its routers (a price, or a rate in bit/s), as (times, links).
-        sent, lost, queued, in_flight: data of each flow, bytes: sent, lost by links, queued at the end, on wires at the
-            end.
+        sent, lost, queued, in_flight: data of each flow in bytes that were sent, were lost by links, are queued at the
+            end, and are on wires at the end.
     """
 
     flows: list[str]

@@ -189,11 +189,11 @@ class Lines:
         return self._rows[number & self._mask]
 
     def whole(self, number: int, steps: Ints, columns: Ints) -> Floats:
-        """Returns columns. Element `i` is from the bin that is `steps[i]` bins before that of step `number`."""
+        """Returns columns. Element `i` is from the bin of step `number - steps[i]`."""
         return self._flat.take(((number - steps) & self._mask) * self.width + columns)
 
     def waited(self, number: int, arrived: Ints, waits: Floats, columns: Ints) -> tuple[Ints, Floats]:
-        """Returns the bins whose arrivals leave the queues in the middle of a step, and their queueing delay, s.
+        """Returns the bins whose arrivals leave the queues in the middle of a step, and their queueing delays in s.
 
         Arrivals of bin `a` with a queueing delay of `w` steps leave at `a + w`. This time never decreases with `a`.
 

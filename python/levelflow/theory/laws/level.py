@@ -46,8 +46,8 @@ class Census(NamedTuple):
         flows: number of flows on the link.
         few: number of flows below.
         below: total rate allowed to the flows that are below.
-        largest: largest rate allowed to a flow that is below; 0 if no flow is.
-        least: smallest rate that other links allow a flow that is not below; infinite if all flows are.
+        largest: largest rate allowed to a flow that is below; 0 if no flow is below.
+        least: smallest rate that other links allow a flow that is not below; infinite if all flows are below.
     """
 
     flows: Floats

@@ -89,7 +89,7 @@ def delay(queue: Numbers, link: Link) -> Numbers:
 
 @explained
 def arrivals(rate: Numbers, link: Link) -> Numbers:
-    """Returns the arrival rate at the link if routers fed back `rate` one round trip ago, eq 5, bit/s."""
+    """Returns the arrival rate in bit/s at the link if routers fed back `rate` one round trip ago, eq 5."""
     return link.flows * rate
 
 

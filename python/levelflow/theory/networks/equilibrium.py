@@ -30,8 +30,8 @@ class Equilibrium:
         rates: sending rate of one flow of each route.
         loads: arrival rate at each link.
         signals: per link, the signal of its router or queue.
-        bottlenecks: per route, the link that limits its flows: the tightest link, or the link with the largest price.
-            Among several such links, the lowest index.
+        bottlenecks: per route, the link that limits its flows. It is the tightest link, or the link with the largest
+            price. Among several such links, the lowest index.
         losses: per link, the fraction of the load that is lost.
         queues: per link, bits. Infinite if losses persist, because any buffer is then full. NaN if the law does not
             determine the queue.

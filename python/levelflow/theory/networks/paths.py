@@ -71,8 +71,8 @@ def paths(routes: Routes, links: int, delays: ArrayLike = 1, forward: ArrayLike 
         routes: per flow, the indices of the links that it crosses. A link that the flow crosses twice counts twice.
         links: number of links.
         delays: round trip, steps, for all flows or per flow, at least 1.
-        forward: delay from the sender to the link, steps, at least 0 and less than the round trip: one number, or an
-            array of flows by links. Elements for links that a flow does not cross have no effect.
+        forward: delay in steps from the sender to the link, at least 0 and less than the round trip. Either one number,
+            or an array of flows by links. Elements for links that a flow does not cross have no effect.
 
     Raises:
         RouteError: if a flow crosses no link or an unknown one.

@@ -33,7 +33,7 @@ class FixedPoint(NamedTuple):
 
     Attributes:
         rates: sending rate of each flow, in the unit of the capacities.
-        signals: per link, the signal of its router: a price or a rate, as defined by the law's `fixed_point`.
+        signals: per link, the signal of its router. The law's `fixed_point` defines the signal as a price or a rate.
         bottlenecks: per flow, the link that limits it. Among several, the lowest index.
     """
 

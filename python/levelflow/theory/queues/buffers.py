@@ -108,7 +108,7 @@ def flows_that_lose(flows: ArrayLike, lost: ArrayLike) -> Floats:
 
 
 def bscl_utilisation(pipe: ArrayLike, flows: ArrayLike, lost_per_flow: float = LOST_PER_FLOW) -> Floats:
-    """Returns the buffer that keeps a link busy if only some flows lose packets, eq 9, packets; may be negative.
+    """Returns the buffer in packets that keeps a link busy if only some flows lose packets, eq 9; may be negative.
 
     Args:
         pipe: `C R_e`, with the harmonic mean of the round-trip times.
@@ -142,7 +142,7 @@ def window_at_loss(loss: ArrayLike) -> Floats:
 
 
 def bscl_loss(pipe: ArrayLike, flows: ArrayLike, loss: ArrayLike) -> Floats:
-    """Returns the buffer that limits the loss rate of flows, eq 10, packets; may be negative.
+    """Returns the buffer in packets that limits the loss rate of flows, eq 10; may be negative.
 
     Args:
         pipe: `C R_p`, with the round-trip time without queueing, packets.
@@ -203,7 +203,7 @@ def adaptive_drop_tail(buffer: ArrayLike, utilisation: ArrayLike, target: ArrayL
 
 
 def largest_gain(slope: ArrayLike, lag: ArrayLike = 1.0) -> Floats:
-    """Returns the gain below which an integral controller of the buffer size is stable, packets.
+    """Returns the gain in packets below which an integral controller of the buffer size is stable.
 
     The controller is `b(n) = b(n-1) - K (y(n) - y*)`, and `y` follows the buffer, `y(n) = (1-l) y(n-1) + l f(b(n-1))`.
     The characteristic polynomial of the linearised system is `z^2 - (2 - l - l K k) z + 1 - l`. Its roots are in the

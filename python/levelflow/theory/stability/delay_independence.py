@@ -48,7 +48,7 @@ class Independence:
     """Stability of a system under all diagonal delays.
 
     Attributes:
-        stable: None if undecided: no condition proves stability, and no delays were found that make the system
+        stable: True or False. None if no condition proves stability, and no delays were found that make the system
             unstable.
         conditions: every sufficient condition.
         worst: largest rho(U A) found over diagonal U with elements of modulus 1. If it is above 1, delays that turn

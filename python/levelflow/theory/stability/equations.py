@@ -148,7 +148,7 @@ def integrate(
     """Integrates `dx/dt = change(t, x(t), past)` by Heun's method with a fixed step.
 
     Args:
-        change: computes the derivative from the time in s, the state, and the past: `past(lag)`.
+        change: computes the derivative from the time in s, the state, and the past, a function `past(lag)`.
         start: state at time 0 and before.
         duration: duration, s.
         step: step, s. It is a small fraction of the shortest delay and time constant.

@@ -255,7 +255,7 @@ class Piece(NamedTuple):
 
 
 def turn(what: str, function: QuasiPolynomial, piece: Piece) -> float:
-    """Returns the growth of the argument of a function along a piece of a path, rad, including whole turns.
+    """Returns the growth of a function's argument along a piece of a path, in rad, including whole turns.
 
     The piece is divided until a bound of the slope shows that the function stays on one side of a line through 0.
 

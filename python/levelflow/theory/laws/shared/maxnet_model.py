@@ -74,7 +74,7 @@ def demand(price: ArrayLike, law: Parameters = PAPER) -> Floats:
 
 
 def price_of(rate: ArrayLike, law: Parameters = PAPER) -> Floats:
-    """Returns the price at which a rate is the demand, `D^-1(x) = T ln(x_max/x)` (8), s.
+    """Returns the price in s at which a rate is the demand, `D^-1(x) = T ln(x_max/x)` (8).
 
     Raises:
         ParameterError: if a rate is not a finite number above 0.
