@@ -27,7 +27,7 @@ pub struct SizedQueue {
     pub kind: String,
     /// Unit of the queue's limit.
     pub unit: Unit,
-    /// Size of the largest packet, bytes. It converts limits between bytes and packets.
+    /// Size of the largest packet, bytes. This size converts limits between bytes and packets.
     pub frame: u32,
     /// Rate of the line behind the queue.
     pub capacity: Rate,

@@ -98,7 +98,7 @@ pub struct Link {
     /// Loss from DEV2 to DEV1 [default: that of --loss]
     #[arg(long, value_name = "LOSS", value_parser = setting("loss"))]
     reverse_loss: Option<Setting>,
-    /// Let packets overtake earlier ones that jitter delays, instead of keeping the order
+    /// Let packets overtake earlier packets that are delayed by jitter, instead of keeping the order
     #[arg(long)]
     reorder: bool,
     /// Seed of losses and jitter

@@ -43,7 +43,7 @@ impl Drop for Lock {
 ///
 /// # Errors
 /// Returns an error of the kind `WouldBlock` if another process holds the lock. Returns other errors if the file cannot
-/// be opened, or if the identity of an open file differs from that of its path in this file system.
+/// be opened, or if the file system reports different identities for an open file and its path.
 pub fn claim(path: &Path) -> io::Result<File> {
     claim_if(path, is_at)
 }

@@ -60,8 +60,8 @@ impl Clock {
         }
     }
 
-    /// Waits until a descriptor is ready (returns `true`) or `then` has passed (returns `false`). The precision is that
-    /// of [`wait`](Self::wait).
+    /// Waits until a descriptor is ready (returns `true`) or `then` has passed (returns `false`). The precision is the
+    /// same as in [`wait`](Self::wait).
     ///
     /// # Errors
     /// When the system cannot wait for these descriptors.

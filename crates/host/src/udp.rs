@@ -36,7 +36,7 @@ pub fn enable_marks(socket: &UdpSocket, scalable: bool) -> Result<(), Error> {
     asked.map_err(|e| Error::failed(format!("ECN: {e}")))
 }
 
-/// Opens a non-blocking UDP socket at this address. It reports the ECN field of received packets.
+/// Opens a non-blocking UDP socket at this address. The socket reports the ECN field of received packets.
 ///
 /// # Errors
 /// When the address is in use, or does not belong to this machine.

@@ -301,7 +301,7 @@ macro_rules! choices {
 }
 pub(crate) use choices;
 
-/// Returns the rows of `first`, then those of `second`.
+/// Returns the rows of `first`, then the rows of `second`.
 ///
 /// # Panics
 /// When `ALL` is not the sum of the table lengths, or the first table is empty.

@@ -1,9 +1,9 @@
 //! Samples of flows, as lines of JSON.
 //!
-//! The first line is `{"kind":"start", ...}` with the time of the machine's monotonic clock at time 0. This allows the
-//! alignment of files from several programs. It is followed by one `"sample"` line per flow and period, and one
-//! `"flow"` line at the end of each flow. Times are seconds since the start, rates are bit/s with all headers, and
-//! counts are totals.
+//! The first line is `{"kind":"start", ...}` with the time of the machine's monotonic clock at time 0. With this time,
+//! files from several programs can be aligned. The first line is followed by one `"sample"` line per flow and period,
+//! and one `"flow"` line at the end of each flow. Times are seconds since the start, rates are bit/s with all headers,
+//! and counts are totals.
 
 use std::fs::File;
 use std::io::{BufWriter, Write as _};

@@ -5,7 +5,7 @@
 //! trait [`HopLaw`] is the interface of the router law, for packets of any type. A [`Port`] implements this trait for
 //! datagrams.
 //!
-//! Method names are those of other sans-IO crates:
+//! The methods have the names that other sans-IO crates use:
 //!
 //! - `handle_input` accepts a packet.
 //! - `poll_output` returns a packet that is due.

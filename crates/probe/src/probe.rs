@@ -215,7 +215,7 @@ impl Probe {
         self.next_ping.min(load)
     }
 
-    /// Detects timeouts, and enters the next stage when the current one is over.
+    /// Detects timeouts, and enters the next stage when the current stage is over.
     pub fn handle_timeout(&mut self, now: Time) {
         let silent = match self.stage {
             Phase::Handshake if now >= self.since + HANDSHAKE_TIMEOUT => {

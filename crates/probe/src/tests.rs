@@ -395,7 +395,8 @@ fn requested_load_is_limited() {
     }
     let most = 2e6 / 8.0 * 6.1;
     assert!((sent as f64) < most && sent > 0, "{sent} bytes");
-    // A session lasts at most 3 s, so a second session has followed the first. It ends when no more datagrams arrive.
+    // A session lasts at most 3 s, so a second session has followed the first. The second session ends when no more
+    // datagrams arrive.
     let later = Time::ZERO + Duration::from_secs(30);
     reflector.handle_timeout(later);
     assert_eq!((reflector.serves(), reflector.poll_timeout()), (None, None));

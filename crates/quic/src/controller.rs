@@ -10,8 +10,8 @@ use noq_proto::RttEstimator;
 use super::peer::Peer;
 use super::selector::Control;
 
-/// Pacing rate reported to the QUIC library, so high that the library never delays a packet. Its pacer would send
-/// bursts of 2 ms or 10 packets, so the socket paces instead.
+/// Pacing rate reported to the QUIC library, so high that the library never delays a packet. The library's pacer would
+/// send bursts of 2 ms or 10 packets, so the socket paces instead.
 const MAX_LIBRARY_RATE: u64 = 10_000_000_000;
 
 /// Factory of congestion controllers for one connection. All controllers have the same peer.

@@ -29,7 +29,7 @@ const DEFAULT_INITIAL_RATE: &str = "initial_rate=1 Mb/s";
 const RECEIVE_WINDOW_BYTES: u32 = 32 << 20;
 /// Flow-control limit of a stream, in bytes; a stream carries at most this amount per round trip. A larger limit would
 /// help on long paths. However, noq 1.4 closes a connection if more than 2048 received packets of a stream wait.
-/// They wait for a missing packet or for a slow reader. Faster transfers need several streams.
+/// Packets wait for a missing packet or for a slow reader. Faster transfers need several streams.
 const STREAM_WINDOW_BYTES: u32 = 2 << 20;
 
 /// Configuration of an endpoint.
@@ -116,7 +116,8 @@ fn law_named(name: &str) -> Result<&'static LawInfo, Error> {
 
 fn transport(peer: Arc<Peer>, under_law: bool) -> Arc<TransportConfig> {
     let mut mtu = MtuDiscoveryConfig::default();
-    // Shim and header are added to this size. It leaves room for any law, because the other end may choose the law.
+    // Shim and header are added to this size. The limit leaves room for the header of any law, because the other end
+    // may choose the law.
     mtu.upper_bound(DATAGRAM_BYTES);
     let mut transport = TransportConfig::default();
     transport

@@ -1,5 +1,5 @@
-//! Replacement of a result by a new one. The rename of the complete new files to `.commit` is the commit point. If the
-//! process is killed before this point, the old result stays. If it is killed later, [`recover`] finishes the
+//! Replacement of a result by a new result. The rename of the complete new files to `.commit` is the commit point. If
+//! the process is killed before this point, the old result stays. If it is killed later, [`recover`] finishes the
 //! replacement.
 
 use std::fs;
@@ -14,12 +14,12 @@ use crate::error::Error;
 
 /// Format identifier in the manifest.
 pub const FORMAT: &str = "levelflow result 1";
-/// Manifest. A replacement removes the old manifest last and moves the new one last, so the manifest marks the
+/// Manifest. A replacement removes the old manifest last and moves the new manifest last, so the manifest marks the
 /// progress.
 pub const MANIFEST: &str = "manifest.json";
 /// Tables, `NAME.parquet`.
 pub const TABLES: [&str; 4] = ["flows", "members", "links", "transfers"];
-/// Complete files that replace those of a directory.
+/// Complete files that replace the files of a directory.
 const COMMIT: &str = ".commit";
 /// Directory of the complete files until they are committed.
 pub const WHOLE: &str = ".whole";

@@ -2,7 +2,7 @@
 
 use crate::histogram::{Buckets, Quantiles};
 
-/// Right shift that converts picoseconds to units of 1024 ps. It is faster than a division.
+/// Right shift that converts picoseconds to units of 1024 ps. A shift is faster than a division.
 const UNIT_BITS: u32 = 10;
 const UNIT_S: f64 = 1024e-12;
 

@@ -1,6 +1,7 @@
 //! Result directories. During a run, tables are written as files with parts of their rows. At the end, one file per
 //! table replaces these files. If a run is interrupted, its tables are readable. The manifest then contains the
-//! simulated time that the tables cover. A new result replaces an earlier one when it is [complete](crate::commit).
+//! simulated time that the tables cover. A new result replaces an earlier result when the new result is
+//! [complete](crate::commit).
 
 use std::fs::{self, File};
 use std::io;
@@ -42,7 +43,7 @@ struct Growing {
 }
 
 impl Recording {
-    /// Locks a directory for the result of a started run. An earlier result stays until the new one is complete. The
+    /// Locks a directory for the result of a started run. An earlier result stays until the new result is complete. The
     /// manifest must contain the resolved `scenario`. `origin` is the file from which the scenario was read.
     ///
     /// # Errors
@@ -76,7 +77,7 @@ impl Recording {
         })
     }
 
-    /// Writes a text file of the result. It appears with the tables of the result.
+    /// Writes a text file of the result. The file appears with the tables of the result.
     ///
     /// # Errors
     /// Returns an error if the file cannot be written.
@@ -151,7 +152,7 @@ impl Recording {
     }
 
     /// Replaces earlier results by the finished one, and returns the directory of the new result. An incomplete result
-    /// replaces no earlier one: it stays in the directory `partial` of the result, or `partial-2` and so on.
+    /// does not replace an earlier result. It stays in the directory `partial` of the result, or `partial-2` and so on.
     ///
     /// # Errors
     /// Returns an error if a file cannot be moved. The next access to the directory then finishes the replacement.

@@ -143,7 +143,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// The expected quantiles are those of an `hdrhistogram` that records the values itself.
+        /// An `hdrhistogram` that records the values itself gives the expected quantiles.
         #[test]
         fn quantiles_are_those_of_the_library_counting_each_value(
             values in prop::collection::vec((0..64_u32, any::<u64>()).prop_map(|(shift, value)| value >> shift), 1..200),

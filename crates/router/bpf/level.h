@@ -4,7 +4,7 @@
 /*
  * Indices into `kept`. START to EXTREMES are the sums of the current interval. Adding LAST gives the same sums of the
  * previous interval. FREE_AT is the time at which the transmitter will be free. THRESHOLDS holds the threshold of the
- * current interval in its low half, and that of the previous interval in its high half.
+ * current interval in its low half, and the threshold of the previous interval in its high half.
  */
 enum { START, OTHER, PROPOSED, GAPS, GAPS_BELOW, BELOW, EXTREMES, LAST, FREE_AT = 2 * LAST, THRESHOLDS };
 

@@ -85,7 +85,7 @@ impl Application {
                 let mut left = rate.time_to_send(Bytes::new(self.packet)).unwrap_or(Duration::MAX);
                 let mut at = now;
                 if let Some(periods) = periods {
-                    // A packet that does not fit into a period is completed in the next one.
+                    // A packet that does not fit into an `on` period is completed in the next `on` period.
                     while left > self.on {
                         let [on, off] = periods.each_ref().map(|dist| seconds(dist.sample(&mut self.stream)));
                         at = at.saturating_add(self.on).saturating_add(off);

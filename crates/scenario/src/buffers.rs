@@ -65,7 +65,7 @@ impl Scenario {
 }
 
 /// Returns a buffer of a fixed size. A bandwidth-delay product uses the longest round-trip time of the flows that cross
-/// the link. If no flow crosses the link, it uses the longest round-trip time of all flows, `of_all`.
+/// the link. If no flow crosses the link, it uses `of_all`, the longest round-trip time of all flows.
 fn fixed(
     place: &Place,
     size: BufferSize,

@@ -124,8 +124,7 @@ impl Problem {
         range.contains(value).then_some(()).ok_or_else(problem)
     }
 
-    /// Creates the problem of an unknown name. `kind` is what the name denotes, such as `the law`. It is empty for a
-    /// key.
+    /// Creates the problem of an unknown name. `kind` describes the name, as in `the law`; empty for a key.
     #[must_use]
     pub fn unknown(kind: &'static str, name: &str, known: &[&str]) -> Self {
         let known = known.iter().map(|&name| name.to_owned()).collect();

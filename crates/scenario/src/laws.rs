@@ -50,7 +50,7 @@ pub fn link_tables(place: &Place, choice: Option<&LawChoice>) -> Fallible<Option
     }
 }
 
-/// Returns all laws that a scenario may name: the registered laws, and those of the caller.
+/// Returns all laws that a scenario may name: the registered laws, and the laws of the caller.
 pub fn all_laws(own: &OwnLaws) -> impl Iterator<Item = &'static LawInfo> {
     LAWS.iter().chain(own.iter().map(|law| law.info()))
 }

@@ -43,7 +43,7 @@ pub struct Network<P: Protocol> {
 pub struct MemorySpec {
     /// Size of the memory, in bytes or packets.
     pub total: f64,
-    /// Index of each link, and the size of one packet in the buffer of this link. The unit is that of `total`.
+    /// Index of each link, and the size of one packet in the buffer of this link. Both have the unit of `total`.
     pub links: Vec<(u32, f64)>,
 }
 

@@ -222,7 +222,7 @@ impl Scenario {
 
     /// Draws clock errors for senders and for the links on their paths, unless hosts are ideal. Sender clocks are fast
     /// or slow. Link clocks are only slow. With exact clocks, packets from an upstream link of equal rate would arrive
-    /// just when a full queue has room. They would lock out all other packets.
+    /// just when a full queue has room. These packets would lock out all other packets.
     fn set_clocks(&self, links: &mut [LinkSpec<Any>], ends: &Ends, flows: &mut [FlowSpec<Any>]) {
         for flow in flows.iter_mut().filter(|flow| flow.overhead > Duration::ZERO) {
             let (sender, _) = &ends[flow.routes.first().forward[0] as usize];

@@ -16,8 +16,8 @@ pub struct Rule {
     pub title: &'static str,
     pub source: &'static str,
     pub params: &'static [ParamSpec],
-    /// Function that computes the buffer size in packets. Its second argument contains all parameter values, except
-    /// those of the first two parameters N and R.
+    /// Function that computes the buffer size in packets. Its second argument contains the values of all parameters
+    /// except the first two, N and R.
     size: fn(&Known, &[f64]) -> f64,
 }
 

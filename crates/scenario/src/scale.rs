@@ -8,8 +8,8 @@ use serde_json::{Value, json};
 use crate::error::{Fallible, Place, Problem};
 use crate::quantity::Share;
 
-/// Multiplies rates and sizes of a scenario by `factor`. It scales link rates, buffer sizes, arrival rates, and the
-/// rates and response sizes of applications. It also scales the rates of senders without feedback. Packet sizes and the
+/// Multiplies rates and sizes of a scenario by `factor`. The scaled values are link rates, buffer sizes, arrival rates,
+/// the rates and response sizes of applications, and the rates of senders without feedback. Packet sizes and the
 /// parameters of other laws do not change.
 pub fn scale(raw: &mut Value, factor: f64) {
     let tables = |raw: &mut Value, key: &str, each: &dyn Fn(&mut Value)| {

@@ -111,7 +111,7 @@ impl<P: Protocol> FlowEntry<P> {
         self.spec.size.is_some()
     }
 
-    /// Returns the path of a flow under a routing plan.
+    /// Returns the path of a flow for a routing plan.
     pub fn path(&self, plan: usize, member: u32) -> PathId {
         let (_, paths) = &self.spec.routes.plans[plan];
         PathId(paths[member as usize % paths.len()])

@@ -78,8 +78,8 @@ fn default_event_limit<P: Protocol>(network: &Network<P>) -> u64 {
     (MIN_EVENT_LIMIT + EVENTS_PER_LINK * network.links.len() as f64 + EVENTS_PER_PACKET * packets) as u64
 }
 
-/// Returns the memory for flows and packets in flight, in bytes. The sizes are those of the general engine. A run
-/// therefore ends at the same event on any engine.
+/// Returns the memory for flows and packets in flight, in bytes. The sizes of the general engine are used, so a run
+/// ends at the same event on any engine.
 const fn bytes_for(flows: u64, packets: u64) -> u64 {
     let flow = GROWTH_FACTOR * size_of::<Flow<Any>>() as u64 + PER_FLOW;
     let packet = GROWTH_FACTOR * (size_of::<Packet<AnyHeader>>() as u64 + PER_PACKET);

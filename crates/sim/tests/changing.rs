@@ -31,7 +31,7 @@ const OVERLOAD: &str = "{ cbr = { rate = '30 Mb/s' } }";
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Packets leave the link at the same times as they leave the queue of the data plane. They arrive singly or in
+    /// Packets leave the link at the same times as they leave the queue of the data plane. Packets arrive singly or in
     /// bursts.
     #[test]
     fn packets_leave_as_from_the_queue_of_the_data_plane(
@@ -97,8 +97,8 @@ fn a_change_that_ends_a_transmission_when_it_would_have_ended_is_one_end() {
 }
 
 // **Invariant** (The engine): a link of variable capacity transmits the integral of its capacity. Its departure times
-// equal those of the queue in the data plane. Changes of capacity are events. If a change postpones the end of a
-// transmission, the pending event becomes stale. See `packets_leave_as_from_the_queue_of_the_data_plane`.
+// equal the departure times of the queue in the data plane. Changes of capacity are events. If a change postpones the
+// end of a transmission, the pending event becomes stale. See `packets_leave_as_from_the_queue_of_the_data_plane`.
 /// The link is always busy. It transmits the integral of its capacity through steps, a ramp and an outage.
 #[test]
 fn a_line_carries_the_integral_of_its_capacity() {

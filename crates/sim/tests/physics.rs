@@ -169,8 +169,8 @@ fn a_lone_transfer_takes_the_time_of_its_data_and_its_handshake() {
 #[test]
 fn round_trip_times_match_the_scenario() {
     let rtt = lone_transfer("1 packet", "").summary.flows[0].rtt_s.clone().unwrap();
-    // The handshake consists of two packets of 40 B. The run has one round-trip time of the handshake and one of the
-    // data. The latter is `max`, so the former is `2 mean - max`.
+    // The handshake consists of two packets of 40 B. The run has two round-trip times: `max` for the data, and
+    // therefore `2 mean - max` for the handshake.
     assert_close(2.0 * rtt.mean - rtt.max, 100e-3 + 64e-6, 0.01);
     assert_close(rtt.max, 100e-3 + 832e-6, 0.01);
 }
@@ -411,7 +411,8 @@ fn the_clock_does_not_run_backwards() {
 }
 
 /// Equation 2 of RCP has its equilibrium at `alpha (C - y) = beta q/d`. If `q` excludes the packet in service, the
-/// equilibrium is `R = C`. The code of RCP's authors excludes it, too. Otherwise, the equilibrium is 7 % lower.
+/// equilibrium is `R = C`. The code of RCP's authors excludes this packet, too. If `q` included it, the equilibrium
+/// would be 7 % lower.
 #[test]
 fn one_rcp_flow_fills_a_slow_line() {
     let run = run(r#"

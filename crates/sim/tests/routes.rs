@@ -18,7 +18,7 @@ fn parsed(text: &str) -> Resolved {
     resolve(&Scenario::parse(text).unwrap()).unwrap()
 }
 
-/// Returns the path of each flow of an entry, under one routing plan.
+/// Returns the path of each flow of an entry, for one routing plan.
 fn paths(flow: &FlowSpec<Any>, plan: usize) -> Vec<&[u32]> {
     let path = |&path: &u32| &flow.routes.paths[path as usize].forward[..];
     flow.routes.plans[plan].1.iter().map(path).collect()

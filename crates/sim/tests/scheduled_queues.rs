@@ -45,7 +45,7 @@ fn link_mean(run: &Run, name: &str, after: f64) -> f64 {
     mean(&series(&run.links, "link", 0, name, after))
 }
 
-/// A single flow has one queue under CoDel. Every packet is treated as in `codel`.
+/// A single flow has one queue, controlled by CoDel. Every packet is treated as in `codel`.
 #[test]
 fn with_one_flow_fq_codel_is_codel() {
     for ecn in [false, true] {

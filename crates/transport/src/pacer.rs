@@ -12,7 +12,7 @@ const MAX_AHEAD: Duration = Duration::from_secs(2);
 /// Largest lag behind the send schedule that a late sender compensates by faster sending.
 const MAX_CATCH_UP: Duration = Duration::from_secs(1);
 
-/// Limits that a host adds to those of the law.
+/// Limits of a host, in addition to the limits of the law.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
     /// Limit on the sending rate, which no ACK can raise. `None` if the rate is unlimited.

@@ -53,7 +53,7 @@ impl Assembly {
         u64::from(chunk.length)
     }
 
-    /// Returns true if this chunk is the next one and no data has arrived out of order.
+    /// Returns true if this is the next chunk and no data has arrived out of order.
     #[must_use]
     #[inline]
     pub fn expects(&self, chunk: Chunk) -> bool {

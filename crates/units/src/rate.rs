@@ -90,7 +90,7 @@ impl Frequency {
     }
 }
 
-/// Alternative spellings of rate units. The spellings `kbit` to `Tbit` are those of `tc`.
+/// Alternative spellings of rate units. `tc` uses the spellings `kbit` to `Tbit`.
 const RATE_ALIASES: &[(&str, &str)] = &[
     ("bit/s", "b/s"),
     ("kbit/s", "kb/s"),

@@ -25,15 +25,15 @@ parameters! {
 parameters! {
     /// Validated parameters of routers. Each link may have different values.
     pub struct RouterParams {
-        /// Target utilisation, `eta`.
+        /// `eta`: target utilisation.
         eta: f64 = Unit::Number, 0.98, (0.1, 1.0),
             "target utilisation, as a fraction of the capacity",
             "Goyal et al. 2020, section 3.1.2; the authors' queue in Mahimahi: 0.98";
-        /// Drain time, `delta`, seconds.
+        /// `delta`: drain time, seconds.
         delta: f64 = Unit::Duration, 0.133, (1e-6, 100.0),
             "time in which a queueing delay above the target drains; rates are stable if it exceeds 2/3 of the round-trip time",
             "Goyal et al. 2020, section 3.1.2 and the authors' exp.sh: 133 ms for paths of 100 ms";
-        /// Target queueing delay, `d_t`, seconds.
+        /// `d_t`: target queueing delay, seconds.
         delay_target: f64 = Unit::Duration, 0.05, (0.0, 10.0),
             "target queueing delay; links that send in batches have a queueing delay at any load",
             "the authors' exp.sh: 50 ms";

@@ -7,7 +7,7 @@ use crate::params::{RATE_RANGE, SWITCH_RANGE, Unit, parameters};
 parameters! {
     /// Validated parameters.
     pub struct Params {
-        /// Increase per round-trip time, `alpha` in eq 19 and 114.
+        /// `alpha` in eq 19 and 114: increase per round-trip time.
         alpha: Rate = Unit::Rate, 10e3, RATE_RANGE,
             "increase per round-trip time",
             "Zhang 2008, fig 17(a)";

@@ -56,7 +56,7 @@ parameters! {
 pub struct Pi {
     /// Marking probability `p`.
     probability: f64,
-    /// Queue at the last update, `q'`, packets.
+    /// `q'`: queue at the last update, packets.
     queue: f64,
 }
 

@@ -36,11 +36,11 @@ use crate::params::{SWITCH_RANGE, Unit, parameters};
 parameters! {
     /// Validated parameters.
     pub struct PieParams {
-        /// Target delay, `QDELAY_REF`.
+        /// `QDELAY_REF`: target delay.
         target: Duration = Unit::Duration, 0.015, (0.0, 100.0),
             "target queueing delay",
             "RFC 8033, section 4.2";
-        /// Update interval, `T_UPDATE`.
+        /// `T_UPDATE`: update interval.
         interval: Duration = Unit::Duration, 0.015, (1e-6, 100.0),
             "time between two updates of the probability",
             "RFC 8033, section 4.2";
@@ -50,7 +50,7 @@ parameters! {
         beta: f64 = Unit::Number, 1.25, (0.0, 1e3),
             "gain on the change of the delay, per second",
             "RFC 8033, section 4.2";
-        /// Burst duration, `MAX_BURST`.
+        /// `MAX_BURST`: burst duration.
         burst: Duration = Unit::Duration, 0.15, (0.0, 100.0),
             "duration of a burst that passes without drops, after an interval without drops and delay",
             "RFC 8033, section 4.4";
@@ -70,7 +70,7 @@ pub struct Pie {
     /// Largest packet so far.
     largest: Bytes,
     probability: f64,
-    /// Last queueing delay, `qdelay_old_`, seconds.
+    /// `qdelay_old_`: last queueing delay, seconds.
     delay: f64,
     /// Burst allowance, `burst_allowance_`: remaining time without drops.
     allowance: Duration,

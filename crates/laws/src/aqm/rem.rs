@@ -57,7 +57,7 @@ parameters! {
 pub struct Rem {
     price: f64,
     probability: f64,
-    /// Queue at the last update, `b'`, packets.
+    /// `b'`: queue at the last update, packets.
     queue: f64,
 }
 

@@ -12,15 +12,15 @@ const BANDWIDTH_FILTER_ROUNDS: usize = 10;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Path {
     /// Largest delivery rate of each of the last ten round trips; 0 for a round trip without a valid sample. The newest
-    /// entry is that of the last round trip with a valid sample.
+    /// entry belongs to the last round trip with a valid sample.
     recent: [f64; BANDWIDTH_FILTER_ROUNDS],
     /// Index in `recent` of the last round trip with a valid sample.
     place: usize,
     /// Number of round trips since the last round trip with a valid sample.
     unsampled: usize,
-    /// Largest rate in `recent`, `BtlBw`, packets per second; 0 before the first measurement.
+    /// `BtlBw`: largest rate in `recent`, packets per second; 0 before the first measurement.
     pub bandwidth: f64,
-    /// Smallest recent round-trip time, `RTprop`, in seconds; infinite before the first measurement.
+    /// `RTprop`: smallest recent round-trip time, in seconds; infinite before the first measurement.
     pub rtt: f64,
     /// Time at which `rtt` was measured or renewed.
     rtt_at: Time,

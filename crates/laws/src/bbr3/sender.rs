@@ -67,33 +67,33 @@ pub struct Sender {
 /// are infinite.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Model {
-    /// Largest delivery rate of the last two probing cycles, `max_bw`.
+    /// `max_bw`: largest delivery rate of the last two probing cycles.
     pub max_bandwidth: f64,
     /// Bandwidth `bw`: `max_bw` limited to `bw_shortterm`.
     pub bandwidth: f64,
-    /// Smallest round-trip time `min_rtt`, in seconds; infinite before the first measurement.
+    /// `min_rtt`: smallest round-trip time, in seconds; infinite before the first measurement.
     pub min_rtt: f64,
-    /// Packets acknowledged in addition to the expected number, `extra_acked`.
+    /// `extra_acked`: packets acknowledged in addition to the expected number.
     pub extra_acked: f64,
-    /// Short-term bound on bandwidth, `bw_shortterm`.
+    /// `bw_shortterm`: short-term bound on bandwidth.
     pub bandwidth_shortterm: f64,
-    /// Short-term bound on packets in flight, `inflight_shortterm`.
+    /// `inflight_shortterm`: short-term bound on packets in flight.
     pub inflight_shortterm: f64,
-    /// Long-term bound on packets in flight, `inflight_longterm`.
+    /// `inflight_longterm`: long-term bound on packets in flight.
     pub inflight_longterm: f64,
-    /// True if the pipe has been full since the last restart of the detection, `full_bw_now`.
+    /// `full_bw_now`: true if the pipe has been full since the last restart of the detection.
     pub full_now: bool,
-    /// True if the pipe has ever been full, `full_bw_reached`.
+    /// `full_bw_reached`: true if the pipe has ever been full.
     pub full_reached: bool,
-    /// Round trips without growth of the bandwidth, `full_bw_count`.
+    /// `full_bw_count`: round trips without growth of the bandwidth.
     pub full_count: u8,
-    /// Round trips so far, `round_count`.
+    /// `round_count`: round trips so far.
     pub rounds: u32,
-    /// True after a restart from idle, `idle_restart`.
+    /// `idle_restart`: true after a restart from idle.
     pub idle_restart: bool,
     /// Packets in flight after the last event.
     pub in_flight: f64,
-    /// Congestion window, `cwnd`.
+    /// `cwnd`: congestion window.
     pub window: f64,
     /// Pacing rate.
     pub pacing: f64,

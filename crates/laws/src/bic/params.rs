@@ -9,18 +9,18 @@ parameters! {
         low_window: f64 = Unit::Number, 14.0, (1.0, 1e6),
             "window below which BIC behaves like Reno, packets",
             "Xu, Harfoush, Rhee 2004, section III";
-        /// Largest growth per round trip `S_max`, packets.
+        /// `S_max`: largest growth per round trip, packets.
         s_max: f64 = Unit::Number, 32.0, (1.0, 1e4),
             "largest growth per round trip, packets",
             "Xu, Harfoush, Rhee 2004, section V; Linux: 16";
-        /// Smallest growth per round trip `S_min`, packets.
+        /// `S_min`: smallest growth per round trip, packets.
         s_min: f64 = Unit::Number, 0.01, (1e-4, 1e3),
             "smallest growth per round trip, packets",
             "Xu, Harfoush, Rhee 2004, section V; Linux: 0.2";
         search: f64 = Unit::Number, 2.0, (1.0, 100.0),
             "divisor: the growth per round trip is the distance to the last maximum divided by this number",
             "Xu, Harfoush, Rhee 2004, section III (binary search); Linux: 4";
-        /// Fraction of the window removed at a loss, `beta`.
+        /// `beta`: fraction of the window removed at a loss.
         cut: f64 = Unit::Number, 0.125, (0.01, 0.9),
             "fraction of the window removed at a loss",
             "Xu, Harfoush, Rhee 2004, section V; Linux: 0.2";

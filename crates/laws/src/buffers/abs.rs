@@ -141,7 +141,7 @@ parameters! {
         utilisation: f64 = UTILISATION;
         /// Target loss rate `p*`; 0 for no target.
         loss: f64 = LOSS;
-        /// Time between two updates, `T`.
+        /// `T`: time between two updates.
         interval: Duration = INTERVAL;
         /// Initial gains `I_u` and `I_p`.
         gain: f64 = Unit::Number, 3000.0, (1.0, 1e9),

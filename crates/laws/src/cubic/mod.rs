@@ -24,9 +24,9 @@ const MAX_GROWTH_PER_RTT: f64 = 1.5;
 /// State of CUBIC.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct CubicState {
-    /// Window at which the curve is flat, `W_max`, packets; 0 for none.
+    /// `W_max`: window at which the curve is flat, packets; 0 for none.
     max: f64,
-    /// Window before the last reduction, `cwnd_prior`, packets.
+    /// `cwnd_prior`: window before the last reduction, packets.
     prior: f64,
     /// Curve since the last reduction; `None` until congestion avoidance begins.
     epoch: Option<Epoch>,
@@ -57,7 +57,7 @@ struct Epoch {
     k: f64,
     /// Window at the flat point, packets.
     origin: f64,
-    /// Estimate of the window of Reno, `W_est`, packets.
+    /// `W_est`: estimate of the window of Reno, packets.
     reno: f64,
 }
 

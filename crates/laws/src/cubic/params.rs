@@ -12,7 +12,7 @@ parameters! {
         c: f64 = Unit::Number, 0.4, (1e-4, 1e3),
             "coefficient of the cubic function, packets per s^3",
             "RFC 9438, section 5.1";
-        /// Factor on the window at a loss, `beta_cubic`.
+        /// `beta_cubic`: factor on the window at a loss.
         beta: f64 = Unit::Number, 0.7, (0.1, 0.99),
             "factor on the window at a loss",
             "RFC 9438, section 4.6; Linux until 2.6.24: 0.8";

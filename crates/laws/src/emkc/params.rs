@@ -20,8 +20,8 @@ choices! {
         /// Switches to the other router if the prices differ by more than `delta`. Then the rate is constant for one
         /// round-trip time.
         Hold = "hold",
-        /// Reacts to feedback of any router if the sequence number in the feedback exceeds the last one (section
-        /// V.4.1).
+        /// Reacts to feedback of any router if the sequence number in the feedback exceeds the last sequence number
+        /// (section V.4.1).
         None = "none",
     }
 }
@@ -39,11 +39,11 @@ pub(crate) const INTERVAL: ParamSpec = row!(
 parameters! {
     /// Validated parameters of senders.
     pub struct Params {
-        /// Additive increase per step, `alpha` of eq 61.
+        /// `alpha` of eq 61: additive increase per step.
         alpha: Rate = Unit::Rate, 200e3, RATE_RANGE,
             "additive increase per step; each flow converges to C/N + alpha/beta",
             "Zhang 2008, section VI.3.3";
-        /// Multiplicative gain, `beta` of eq 61.
+        /// `beta` of eq 61: multiplicative gain.
         beta: f64 = Unit::Number, 0.5, (0.001, 1.999),
             "gain; rates are stable between 0 and 2, and converge monotonically up to 1",
             "Zhang 2008, section VI.3.3 and theorem 9";

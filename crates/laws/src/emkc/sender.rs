@@ -11,7 +11,7 @@ use crate::{Bottleneck, Feedback, FlowInfo, Outgoing, SenderLaw};
 struct Report {
     id: u32,
     seq: u32,
-    /// Number of the first packet that carried this feedback, `z(n)`; `None` if the number is unknown, because feedback
+    /// `z(n)`: number of the first packet that carried this feedback; `None` if the number is unknown, because feedback
     /// of another router arrived in between.
     first: Option<u32>,
     price: f32,

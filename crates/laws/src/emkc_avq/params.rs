@@ -15,7 +15,7 @@ parameters! {
         gamma: f64 = Unit::Number, 1.0, (0.01, 1.0),
             "target load as a fraction of the capacity",
             "Zhang 2008, fig 24(e): two flows reach half of the capacity each";
-        /// Gain of the virtual capacity, `tau` of eq 130.
+        /// `tau` of eq 130: gain of the virtual capacity.
         tau: f64 = Unit::Number, 0.2, (0.0, 10.0),
             "gain of the virtual capacity",
             "Zhang 2008, section VI.3.3";

@@ -28,7 +28,7 @@ parameters! {
     } also {
         /// Logarithm of `High_Window / Low_Window`.
         span: f64 = libm::log(high_window / low_window);
-        /// Exponent of the loss rate as a function of the window, `1/S` of section 5.
+        /// `1/S` of section 5: exponent of the loss rate as a function of the window.
         exponent: f64 = libm::log(high_p / low_p) / span;
     }
 }
@@ -39,7 +39,7 @@ pub(super) const TABLE: [ParamSpec; ROWS + Params::TABLE.len()] = table(Params::
 const LOW_DECREASE: f64 = 0.5;
 
 impl Params {
-    /// Returns the growth per round trip, `a(w)`, packets; at least 1.
+    /// Returns `a(w)`, the growth per round trip, in packets; at least 1.
     #[must_use]
     pub fn increase(&self, window: f64) -> f64 {
         if window <= self.low_window {
@@ -50,7 +50,7 @@ impl Params {
         (window * window * p * 2.0 * b / (2.0 - b)).max(1.0)
     }
 
-    /// Returns the fraction of the window removed at a loss, `b(w)`; constant above `High_Window`.
+    /// Returns `b(w)`, the fraction of the window removed at a loss; constant above `High_Window`.
     #[must_use]
     pub fn decrease(&self, window: f64) -> f64 {
         if window <= self.low_window {

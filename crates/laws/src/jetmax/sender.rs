@@ -28,7 +28,7 @@ pub struct Sender {
     rate: f64,
     /// Proposed rate `x+`, bit/s; at least `rate`.
     proposal: f64,
-    /// Hop of the bottleneck, `R_T`; 0 for none.
+    /// `R_T`: hop of the bottleneck; 0 for none.
     bottleneck: u8,
     /// Number of the next packet.
     next: u32,

@@ -257,7 +257,7 @@ fn a_bottleneck_changes_after_eight_reports_of_another_router() {
 }
 
 /// Verifies the response to a link that has a price just above zero and is no flow's bottleneck. Flows follow this
-/// link. Otherwise it would refuse their proposals for ever.
+/// link. Otherwise the link would refuse their proposals for ever.
 #[test]
 fn a_link_without_a_share_that_alone_rejects_limits_the_flow() {
     let params = params(&[]);

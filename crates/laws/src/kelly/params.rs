@@ -16,11 +16,11 @@ const INTERVAL: ParamSpec = row!(
 parameters! {
     /// Validated parameters of senders.
     pub struct Params {
-        /// Gain, `kappa` of eq 1.
+        /// `kappa` of eq 1: gain.
         kappa: f64 = Unit::Number, 0.5, (0.001, 10.0),
             "gain; on one link with a round-trip time of 0, 1, 2, 3 intervals, rates are stable below 2, 1, 0.618, 0.445",
             "Zhang 2008, fig 15 and eq 3";
-        /// Payment of a flow, `omega` of eq 1.
+        /// `omega` of eq 1: payment of a flow.
         omega: Rate = Unit::Rate, 20e3, RATE_RANGE,
             "payment of a flow in equilibrium: its rate times the price of its path",
             "Zhang 2008, fig 15";

@@ -61,15 +61,15 @@ parameters! {
         signal: Signals = Signals::UNIT, 0.0, Signals::RANGE,
             "signals that lower the window or rate; with `mark`, all losses are assumed to be random",
             "Kunniyur and Srikant 2003, sections III, V-C and V-A";
-        /// Gain, `kappa`.
+        /// `kappa`: gain.
         kappa: f64 = Unit::Number, 1.0, (1e-6, 1e3),
             "gain",
             "Kunniyur and Srikant 2003, section III-A";
-        /// Weight of the utility, `w/beta_r`.
+        /// `w/beta_r`: weight of the utility.
         weight: f64 = Unit::Number, 1.0, (1e-9, 1e9),
             "weight of the utility, w/beta_r",
             "Kunniyur and Srikant 2003, section VI-A";
-        /// Price of a lost or marked packet, `beta`.
+        /// `beta`: price of a lost or marked packet.
         beta: f64 = Unit::Number, 0.5, (1e-6, 1e6),
             "price of a lost or marked packet",
             "Kunniyur and Srikant 2003, section VI-A";

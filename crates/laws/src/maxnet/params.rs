@@ -39,7 +39,7 @@ parameters! {
         x_max: f64 = X_MAX;
         /// Price scale `T`, seconds: a price increase of `T` divides the demand by e (eq 7).
         t: f64 = T;
-        /// Loop gain, `alpha`.
+        /// `alpha`: loop gain.
         alpha: f64 = Unit::Number, 0.66, (0.001, core::f64::consts::FRAC_PI_2),
             "loop gain",
             SOURCE;
@@ -76,11 +76,11 @@ parameters! {
         dt_p: Duration = Unit::Duration, 0.001, (1e-6, 1.0),
             "time between two updates of a price",
             SOURCE;
-        /// Time constant of queues, `T_0`, seconds.
+        /// `T_0`: time constant of queues, seconds.
         t0: f64 = Unit::Duration, 0.13, (0.001, 1e6),
             "time constant: the load equivalent of a queue is the queue divided by this time",
             SOURCE;
-        /// Target utilisation, `mu`.
+        /// `mu`: target utilisation.
         mu: f64 = Unit::Number, 0.9, (0.01, 1.0),
             "target utilisation",
             "Andrew et al., section VII-A";
@@ -93,14 +93,14 @@ parameters! {
 const SOURCE: &str = "Andrew et al., section VI";
 
 impl Params {
-    /// Returns the demand at a price, `D(q)` of eq 7, bit/s.
+    /// Returns `D(q)` of eq 7, the demand at the price `q`, in bit/s.
     pub(super) fn demand(&self, price: f64) -> f64 {
         self.x_max * libm::exp(-price / self.t)
     }
 }
 
 impl RouterParams {
-    /// Returns the price at which the demand is `rate`, `D^-1(x)` of eq 8, seconds; 0 for `x_max` and above.
+    /// Returns `D^-1(x)` of eq 8, the price at which the demand is `rate`, in seconds; 0 for `x_max` and above.
     pub(super) fn price_of(&self, rate: f64) -> f64 {
         (self.t * libm::log(self.x_max / rate)).max(0.0)
     }

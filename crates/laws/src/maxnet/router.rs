@@ -11,7 +11,7 @@ use crate::{Arriving, PortInfo, PortView, RouterLaw};
 pub struct Router {
     capacity: Rate,
     target: Rate,
-    /// Bytes that have arrived in the current control interval, `y_dt`.
+    /// `y_dt`: bytes that have arrived in the current control interval.
     pub(super) arrived: Bytes,
     /// Link price `p`, in seconds.
     price: f64,

@@ -20,7 +20,7 @@ const RAMP_RTTS: f64 = 2.0;
 pub struct Sender {
     packet_size: Bytes,
     paced: bool,
-    /// Shortest round-trip time so far, `tau`.
+    /// `tau`: shortest round-trip time so far.
     base_rtt: Duration,
     /// Smoothed round-trip time, in seconds; 0 before the first sample.
     srtt: f64,

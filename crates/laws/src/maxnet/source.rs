@@ -42,7 +42,7 @@ impl Source {
     }
 }
 
-/// Returns the equilibrium of `xi`, `alpha q/tau - q/T`. At this value, the rate of eq 6a is the demand of eq 7.
+/// Returns `alpha q/tau - q/T`, the equilibrium of `xi`. At this value, the rate of eq 6a is the demand of eq 7.
 fn equilibrium(params: &Params, q: f64, tau: f64) -> f64 {
     params.alpha * q / tau - q / params.t
 }

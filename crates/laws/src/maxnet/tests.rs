@@ -123,7 +123,7 @@ fn a_packet_that_is_being_sent_is_no_queue() {
     close(step(3), -0.0009 + 2.0 * 320.0 / C * 0.001 / 0.13, 1e-12);
 }
 
-/// Verifies the floor of the price, `T ln(x_max/C)`, computed with 30 digits.
+/// Verifies that the floor of the price is `T ln(x_max/C)`, computed with 30 digits.
 #[test]
 fn the_price_never_falls_below_that_of_one_flow_that_fills_the_link() {
     let params = params(&[]);

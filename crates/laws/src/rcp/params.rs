@@ -8,7 +8,7 @@ use crate::params::{SWITCH_RANGE, Unit, choices, parameters};
 choices! {
     /// Round-trip time used in a router's rate update.
     pub enum RttEstimate {
-        /// Moving average over packets, `d_0`.
+        /// `d_0`: moving average over packets.
         Mean = "mean",
         /// Largest round-trip time `D_max` in a window of length `D_max`.
         Max = "max",
@@ -20,11 +20,11 @@ choices! {
 parameters! {
     /// Validated parameters of routers. Each link may have different values. Senders have no parameters.
     pub struct RouterParams {
-        /// Gain on spare capacity, `alpha` of eq 2.
+        /// `alpha` of eq 2: gain on spare capacity.
         alpha: f64 = Unit::Number, 0.1, (0.0, 10.0),
             "gain on spare capacity",
             "Dukkipati et al. 2005, section III";
-        /// Gain on the queue, `beta` of eq 2.
+        /// `beta` of eq 2: gain on the queue.
         beta: f64 = Unit::Number, 1.0, (0.0, 10.0),
             "gain on the queue",
             "Dukkipati et al. 2005, section III";

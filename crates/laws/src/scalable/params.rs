@@ -6,11 +6,11 @@ use crate::tcp::{ROWS, table};
 parameters! {
     /// Validated parameters.
     pub struct Params {
-        /// Growth per acknowledged packet `a`, packets.
+        /// `a`: growth per acknowledged packet, packets.
         step: f64 = Unit::Number, 0.01, (1e-4, 1.0),
             "growth per acknowledged packet, packets",
             "Kelly 2003, section 3; Zhang 2008, fig 7a: 0.05";
-        /// Fraction `b` of the window removed at a loss.
+        /// `b`: fraction of the window removed at a loss.
         cut: f64 = Unit::Number, 0.125, (0.01, 0.9),
             "fraction of the window removed at a loss",
             "Kelly 2003, section 3";

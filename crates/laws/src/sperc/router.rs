@@ -15,16 +15,16 @@ const RESETS_PER_EPOCH: u8 = 4;
 /// Sums over the flows of a link.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Sums {
-    /// Number of flows, `NumFlows`.
+    /// `NumFlows`: number of flows.
     pub flows: u32,
-    /// Number of satisfied flows, `NumSat`.
+    /// `NumSat`: number of satisfied flows.
     pub satisfied: u32,
-    /// Sum of the allocations of satisfied flows, `SumSat`, in units of 2^-8 bit/s.
+    /// `SumSat`: sum of the allocations of satisfied flows, in units of 2^-8 bit/s.
     allocated: u64,
 }
 
 impl Sums {
-    /// Returns the sum of the allocations of satisfied flows, `SumSat`, in bit/s.
+    /// Returns `SumSat`, the sum of the allocations of satisfied flows, in bit/s.
     #[must_use]
     pub fn allocated(&self) -> f64 {
         self.allocated as f64 / f64::from(1 << RATE_BITS)

@@ -1,11 +1,11 @@
 //! Receive rates and the limit derived from them: `X_recv_set` of RFC 5348, section 4.3.
 
-/// Longest inter-packet time, `t_mbi` of section 4.3, in seconds.
+/// `t_mbi` of section 4.3: longest inter-packet time, in seconds.
 pub(super) const LONGEST_GAP: f64 = 64.0;
 /// Factor on the receive rate of an application-limited flow with losses.
 const LOSSY_LIMIT_FACTOR: f64 = 0.85;
 
-/// Set of receive rates, `X_recv_set`, in bit/s.
+/// `X_recv_set`: set of receive rates, in bit/s.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ReceiveRates {
     /// Receive rates of the last two round-trip times; infinite before the first round-trip time, and 0 without a
@@ -34,7 +34,7 @@ impl ReceiveRates {
         self.recent[0].max(self.recent[1])
     }
 
-    /// Returns the limit on the sending rate, `recv_limit`.
+    /// Returns `recv_limit`, the limit on the sending rate.
     pub fn limit(&self) -> f64 {
         self.factor * self.largest()
     }

@@ -11,7 +11,7 @@ use crate::bytes::before;
 use crate::random::Draws;
 use crate::{Feedback, FlowInfo, Kind, Loss, NoHeader, Outgoing, Restart, SenderLaw};
 
-/// Weight of a new sample in the round-trip time, `1 - q` of section 4.3.
+/// `1 - q` of section 4.3: weight of a new sample in the round-trip time.
 const RTT_GAIN: f64 = 0.1;
 /// Shortest round-trip time used, in seconds.
 const MIN_RTT_S: f64 = 1e-6;
@@ -24,7 +24,7 @@ const FIRST_TIMEOUT: f64 = 2.0;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Sender {
     packet_size: Bytes,
-    /// Allowed sending rate, `X`.
+    /// `X`: allowed sending rate.
     rate: f64,
     /// Smoothed round-trip time `R`, in seconds; 0 before the first sample.
     rtt: f64,

@@ -43,7 +43,7 @@ pub struct VegasState {
     grows: bool,
 }
 
-/// Returns the number of queued packets, `(expected - actual) min_rtt`, from the expected and the actual throughput.
+/// Returns the number of queued packets: `(expected - actual) min_rtt`, where `expected` and `actual` are throughputs.
 /// `ack` must end a round trip (`round` is true). The acknowledged packet is the first packet of that round trip, the
 /// distinguished segment.
 fn waiting(ack: &AckEvent, window: &Window) -> f64 {

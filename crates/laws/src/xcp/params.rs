@@ -8,10 +8,10 @@ use crate::params::{Unit, choices, parameters};
 choices! {
     /// Round-trip time in the control equations of a router.
     pub enum RttEstimate {
-        /// Mean round-trip time over flows, `d`. The weight of a packet is its inter-packet time, so all flows have the
+        /// `d`: mean round-trip time over flows. The weight of a packet is its inter-packet time, so all flows have the
         /// same weight.
         Mean = "mean",
-        /// Largest round-trip time in a control interval, `D_max`.
+        /// `D_max`: largest round-trip time in a control interval.
         Max = "max",
     }
 }

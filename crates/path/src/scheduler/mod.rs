@@ -239,7 +239,8 @@ impl<T> Scheduler<T> {
     ) -> Self {
         Self {
             store: Store {
-                // The additional slot is for an arriving packet. It is enqueued before another packet is evicted.
+                // The additional slot is for an arriving packet. This packet is enqueued before another packet is
+                // evicted.
                 pool: Pool::new(limit + 1),
                 waiting: Waiting::default(),
                 dropped: List::EMPTY,

@@ -252,7 +252,7 @@ fn large_transfers_fill_a_buffer_without_limit_too() {
 }
 
 /// Compares the defaults of the two profiles. The initial window is 10 packets (RFC 6928) or 2 packets (ns-2). Other
-/// options are those of Linux or of ns-2.
+/// options have the values of Linux or of ns-2.
 #[test]
 fn a_profile_is_a_set_of_defaults() {
     let params = |changes: &[(&str, Value)]| {

@@ -146,7 +146,7 @@ proptest! {
         prop_assert_eq!(world.burst(2000, rtt), first.min(window), "of {}", window);
     }
 
-    /// A pause of less than an RTO leaves the congestion window unchanged, under any rule.
+    /// A pause of less than an RTO leaves the congestion window unchanged, with any rule.
     #[test]
     fn a_short_pause_keeps_the_window(
         law in prop::sample::select(family()), back_ms in 10_u64..300, rule in 0_u8..4, share in 0.0..0.95_f64,

@@ -73,7 +73,7 @@ pub struct Logged<L: Debug, S: Sink> {
 }
 
 impl<L: Debug, S: Sink> Logged<L, S> {
-    /// Adds a log to a law in its initial state. The parameters in the log must be those of the law.
+    /// Adds a log to a law in its initial state. The log must contain the parameters of the law.
     pub fn with_log(law: L, log: Option<Log<S>>) -> Self {
         Self { law, log }
     }

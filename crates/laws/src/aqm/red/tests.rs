@@ -107,8 +107,8 @@ fn the_probability_is_that_of_the_papers() {
     close(steep.probability(15.0), 1.0);
 }
 
-/// Verifies the marking probability of packet `n` after a mark, `1 / (m + 1 - n)`. It is the hazard rate of a uniform
-/// distribution on `1, ..., m`.
+/// Verifies that the marking probability of packet `n` after a mark is `1 / (m + 1 - n)`. This is the hazard rate of a
+/// uniform distribution on `1, ..., m`.
 #[test]
 fn distances_from_mark_to_mark_are_uniform() {
     // The average is the queue of 5 packets. Therefore p_b = 0.1 * 5 / 10 = 1/20.
