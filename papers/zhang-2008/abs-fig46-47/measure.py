@@ -59,8 +59,7 @@ def buffers(result, window=series.ALL):
 
 
 def settling(result):
-    """Time in s from which the buffer stays within 15 % of its mean over the last quarter; infinite if it never does.
-    """
+    """Time in s from which the buffer stays within 15 % of its mean in the last quarter; infinite if it does not."""
     t, b = buffers(result)
     final = b[t > 0.75 * END].mean()
     return series.holds_from(t, np.abs(b - final) <= SETTLED * final, 0.0)
