@@ -40,7 +40,7 @@ CASES: dict[str, Rules] = {
 
 
 def row(rules: Rules) -> tuple[list[str], list[int]]:
-    """Returns failures per size in first and second runs, and numbers of fixed points, cycles and other failures."""
+    """Returns the failures in both runs, by size, and the numbers of fixed points, cycles and other failures."""
     cells, kinds = [], [0, 0, 0]
     for links, flows in SIZES:
         counts = []

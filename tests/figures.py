@@ -1,4 +1,4 @@
-"""Figures of papers made for tests, with a claim and its measurement."""
+"""Invented figures of papers for tests, with a claim and its measurement."""
 
 import polars as pl
 

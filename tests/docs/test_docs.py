@@ -53,7 +53,7 @@ VALUE = re.compile(r"  # ((?:[\[\d]|True|False).*)")
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[\w-]+)?\)")
 
 
-#: Form of the hosting service for private reports, relative to a page of the repository.
+#: Page of the hosting service for private reports, as a path relative to a page of the repository.
 REPORT = "../../security/advisories/new"
 
 

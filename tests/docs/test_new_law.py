@@ -53,7 +53,7 @@ PAGES = {
     "docs/reference/wire-format.md",
     "python/levelflow/keywords.py",
 }
-#: Python tests that read the list of laws and depend on the new law or on files.
+#: Files with the Python tests that read the list of laws, or depend on the new law or on the files of the checkout.
 ASKED = (
     *("docs/test_docs", "docs/test_crates", "theory/test_records", "theory/test_references", "theory/fluid/test_fluid"),
     *("cli/test_replay", "network/test_wireshark"),

@@ -331,8 +331,8 @@ def test_prague_over_dualpi2_waits_for_the_step_and_cubic_for_the_target():
 @pytest.mark.parametrize(("marks", "mbps"), [(0, 4), (1, 1)])
 def test_flows_of_the_driver_follow_marks_and_losses(tmp_path, marks, mbps):
     """The sender of the library sends at 4 Mb/s, and at 1 Mb/s after a mark. CUBIC loses one packet in a thousand. It
-    sends at the rate of the Reno-friendly region, with alpha of 0.53 and beta of 0.7 (RFC 9438, section 4.3), over 40
-    ms.
+    sends at the rate of the Reno-friendly region, with alpha of 0.53 and beta of 0.7 (RFC 9438, section 4.3), over a
+    round trip of 40 ms.
     """
     outcome = dualpi2.theirs(dualpi2.PEER.compiled(tmp_path), libraries(tmp_path, marks), PAIR, 1)
     cubic = outcome.rate / (1 + outcome.ratio)

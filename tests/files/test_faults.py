@@ -79,14 +79,16 @@ def digest(folder):
 
 
 def points(calls, sample):
-    """Returns the calls that are hit: each call in full tests, otherwise a sample over the whole command."""
+    """Returns the calls at which a fault is injected: each call in full tests, otherwise a sample over the whole
+    command.
+    """
     if FULL or calls <= sample:
         return range(1, calls + 1)
     return sorted({1 + round((step + 0.5) * (calls - 1) / sample) for step in range(sample)})
 
 
 class Command:
-    """A command, in a folder that `prepare` fills. `sample` is the number of calls that are hit without FULL."""
+    """A command, in a folder that `prepare` fills. Without FULL, faults are injected at `sample` calls."""
 
     def __init__(self, words, produced, prepare=(), extra=None, sample=2):
         self.words, self.produced, self.prepared = words, produced, prepare
@@ -182,7 +184,7 @@ def assert_study(disk, tmp_path, folder, wanted):
 
 
 def hits(disk, tmp_path, command, sample):
-    """Yields calls of a command to hit, each with a new folder for the command, and what the command produces."""
+    """Yields the calls at which a fault is injected, each with a new folder for the command and the expected output."""
     before = command.prepare(disk, tmp_path / "before")
     whole = copied(before, tmp_path / "whole")
     done = disk(whole, *command.words)

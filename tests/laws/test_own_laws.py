@@ -1,4 +1,4 @@
-"""Laws in Python: the same results as registered laws, errors with file and line, and repetition from results."""
+"""Laws in Python: the same results as registered laws, errors with file and line, and runs repeated from results."""
 
 import hashlib
 import json

@@ -25,7 +25,7 @@ NEAR = 0.02
 #: Laws and numbers of scenarios. Only full tests run all networks; other tests run a sixth of them.
 LINKS = {"rcp": 20, "xcp": 10, "maxnet": 12, "kelly": 12, "jetmax": 8, "level": 8, "emkc": 8}
 NETWORKS = {"jetmax": 14, "level": 13, "rcp": 14, "maxnet": 13, "emkc": 13}
-#: Networks whose final rates differ from the prediction by `NEAR` to `FARTHEST`, and the reasons.
+#: Seeds of networks whose final rates differ from the prediction by `NEAR` to `FARTHEST`, and the reason, by law.
 FURTHER = {
     "jetmax": ({0, 5, 6, 10}, "prices up to eps_p are ties: links settle up to a few percent below their capacity"),
     "maxnet": ({5}, "a flow over two links of nearly equal prices follows the larger of two that fluctuate"),

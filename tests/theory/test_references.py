@@ -86,8 +86,8 @@ def test_kelly_control_exceeds_the_fair_share_by_what_flows_pay():
 
 
 def ks(**parameters):
-    """Returns experiment 1. The flow with -1/sqrt(x) crosses both links. The flows with log x and -1/x cross one link
-    each. Packets have 32 bytes, without headers.
+    """Returns experiment 1. The flow with the utility -1/sqrt(x) crosses both links. The flows with the utilities log x
+    and -1/x cross one link each. Packets have 32 bytes, without headers.
     """
     scenario = network("2 Mb/s", "1 Mb/s").set("encapsulation", "none").law("ks", **parameters)
     scenario.flow("user0", {"ks": {"utility": "power", "nu": 0.5}}, "A", "C", packet="32 B")

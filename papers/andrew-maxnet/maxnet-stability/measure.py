@@ -147,7 +147,7 @@ def cut_at_largest(own, longest):
 
 
 def largest_parallel(line):
-    """Returns the largest delay, up to `line.longest`, at which the tail crosses the parallel of L through 0."""
+    """Returns the largest delay, up to `line.longest`, at which the tail crosses the parallel line through 0."""
 
     def beyond(tau):
         return line.compensator.phase(line.frequency * tau, tau) - np.arctan(line.gamma) + np.pi
@@ -231,7 +231,7 @@ def plot(figure, canvas):
 
 
 def draw_line(axes, line):
-    """Draws spiral, tail and the line above both, which crosses the real axis at the largest gain (figure 10).
+    """Draws spiral, tail and the line above both, which crosses the real axis at `-1/alpha_max` (figure 10).
 
     The spiral S is `F(jw, tau_bar)` for `w > w_low`. The tail T is `F(j w_low, tau)` for `tau < tau_bar`.
     """

@@ -242,8 +242,8 @@ def settled(duration: float) -> Window:
 
 
 def over_sharing(runs: Sequence[Result], plan: OneLink, sizes: SizeClass, window: Window) -> list[OverFlows]:
-    """Returns, per run, the mean completion time of a size class, divided by that under processor sharing of the same
-    arrivals.
+    """Returns, per run, the mean completion time of a size class, divided by the mean under processor sharing of the
+    same arrivals.
     """
     return [completions.afct_ratio_to_sharing(run.completions, plan.capacity, sizes, window) for run in runs]
 

@@ -19,7 +19,9 @@ SETTLED = (20, 120)  # s
 
 
 def ordering():
-    """Verifies that, at constant RTT, eq 10 grows with the number of flows and the small-buffer rules shrink."""
+    """Verifies that, at constant RTT, the buffer of eq 10 grows with the number of flows, and the buffers of
+    small-buffer rules shrink.
+    """
     flows = np.arange(1, 1025)
     steps = [
         np.diff(rule) for rule in (bscl_loss(400.0, flows, TARGET), stanford(400.0, flows), avrachenkov(400.0, flows))

@@ -57,7 +57,7 @@ def remark(table, name, keys, what="buffer", unit="packets", scale=1.0):
 
 
 def mean_of_ratios(figure, row):
-    """Unweighted mean of the loss rates of intervals, which ABS as printed regulates. One mean per seed."""
+    """Unweighted mean of the loss rates of intervals, one per seed. ABS as printed regulates this mean."""
     _, algorithms = buffer_rows.ways()
     network = buffer_rows.network(row, row.algorithms)
     scenarios = [

@@ -1,6 +1,6 @@
-"""Measures Adaptive Buffer Sizing (ABS), also in logarithms.
+"""Measures Adaptive Buffer Sizing (ABS), as printed and in logarithms, under four kinds of traffic.
 
-Traffic: changing loads, web users, datagrams and a mix of TCP variants.
+The traffic is a changing load, web users, datagrams, or a mix of TCP variants.
 """
 
 import numpy as np

@@ -1,4 +1,4 @@
-"""Verifies bottlenecks in networks: at max-min rates, the dependencies between flows, and the effect on stability."""
+"""Verifies statements on bottlenecks in networks: max-min rates, dependencies between flows, and stability."""
 
 from dataclasses import replace
 
@@ -68,8 +68,8 @@ def lemmas_17_and_18(count):
 
 
 def theorem_14(count, flows=12, links=5):
-    """Theorem 14: the spectrum of a network is the union of its links' spectra. Stable links make it stable under
-    delay.
+    """Theorem 14: the spectrum of a network is the union of its links' spectra. If each link is stable, the network is
+    stable under delay.
     """
     same, agree, apart, wanted = [], [], [], {True: count // 2, False: count // 2}  # half stable and half unstable
     random = np.random.default_rng(RANDOM)

@@ -39,7 +39,7 @@ def mean(rtt_ms):
 
 
 def offered(capacity=CAP_C, rtt_ms=RTT):
-    """Load without loss that the windows offer, divided by the capacity."""
+    """Load that the windows offer if no packet is lost, divided by the capacity."""
     return HUNDRED * window(capacity, rtt_ms) * 12_000 / mean(rtt_ms) / capacity
 
 

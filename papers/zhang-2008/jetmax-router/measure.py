@@ -59,7 +59,9 @@ def flows_counted(packets, elapsed):
 
 
 def constant_rate(rates, elapsed, per_interval, rng):
-    """Packets of flows with constant rates and random phases. Each sends per_interval packets or one more in DELTA."""
+    """Packets of flows with constant rates and random phases. In DELTA, each flow sends per_interval packets or one
+    more.
+    """
     for rate in rates:
         gap = DELTA / (per_interval + rng.random())
         for _ in range(int((elapsed + gap * rng.random()) / gap)):

@@ -1,4 +1,4 @@
-"""Measures figures of the Linux module on its successor: `levelflow-net router --dev` in network namespaces."""
+"""Measures numbers of the paper's Linux module with its successor, `levelflow-net router --dev`, in namespaces."""
 
 import json
 import statistics

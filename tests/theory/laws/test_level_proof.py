@@ -288,7 +288,9 @@ def smoothed(last, bound):
 
 
 def test_lemma_4_a_level_reaches_a_range_of_bounds_in_one_update_or_by_three_quarters():
-    """The distance after the first update is at most 3/28 of the largest bound, and falls to 3/4 with each update."""
+    """The distance after the first update is at most 3/28 of the largest bound. Each update reduces it to 3/4 of its
+    value.
+    """
     rng, largest = Random(5), 0.0
     for _ in range(20_000):
         low, high = sorted((rng.uniform(0.5, 1), rng.choice((1.0, rng.uniform(0.5, 1)))))
@@ -359,7 +361,8 @@ INTERVAL, CAPACITY, INITIAL = 10, 100.0, 1.0
 
 
 class Sender:
-    """Sender of a fluid, in ticks. Every `gap` ticks, a packet counts its rate and proposal for these ticks.
+    """Sender in a fluid model with time in ticks. It sends a packet every `gap` ticks. Routers count the packet's rate
+    and proposal for each of these ticks.
 
     `delays` are the delays to the first link, between links, and back. `links` are the links of the path.
     """
@@ -425,7 +428,9 @@ def arrivals(senders, ticks, wait, level_of):
 
 
 def overload(seed, wait, links=1):
-    """Returns the largest arrival rate above the bound of lemma 5, for arbitrary levels. Starts are staggered."""
+    """Returns the largest excess of the arrival rate over the bound of lemma 5, for arbitrary levels. Flows start at
+    different times.
+    """
     rng = Random(seed)
     senders = []
     for _ in range(rng.randint(2, 8)):

@@ -12,8 +12,8 @@ from levelflow.theory.networks.routes import CapacityError, RouteError
 from levelflow.theory.networks.utility import optimum
 
 PARKING_LOT = [[0, 1, 2], [0], [1], [2]]
-#: Kunniyur and Srikant, experiment 1. The flow with the utility -1/sqrt(x) crosses both links. The flows with log x and
-#: -1/x cross one link each. Rates are in packets per 0.02 s.
+#: Kunniyur and Srikant, experiment 1. The flow with the utility -1/sqrt(x) crosses both links. The flows with the
+#: utilities log x and -1/x cross one link each. Rates are in packets per 0.02 s.
 EXPERIMENT_1 = {"routes": [[0, 1], [0], [1]], "capacities": [156.25, 78.125], "exponents": [0.5, 0, 1]}
 
 

@@ -369,7 +369,7 @@ class _Problem:
 
 
 def _sums(places: Ints, values: Floats, count: int) -> Floats:
-    """Returns the sum of the values with each index."""
+    """Returns, for each index, the sum of its values."""
     return np.asarray(np.bincount(places, values, count), dtype=np.float64)
 
 
