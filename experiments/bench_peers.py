@@ -1,8 +1,8 @@
 """Runs equal work in Levelflow and in other simulators: `make bench-peers`, or `python -m experiments.bench_peers`.
 
-Prints ratios of CPU time per packet-hop with their range, memory, and whether the results agree. The peers are ns-2,
-ns-3, and any PROGRAM that a user names with --peer NAME=PROGRAM. A PROGRAM's arguments are the words of a case,
-`dumbbell MBPS FLOWS SECONDS SSTHRESH` or `fat-tree K MBPS SECONDS`.
+Prints ratios of CPU time per packet-hop with their ranges. Also prints the memory, and whether the results agree. The
+peers are ns-2, ns-3, and any PROGRAM that a user names with --peer NAME=PROGRAM. A PROGRAM's arguments are the words of
+a case, `dumbbell MBPS FLOWS SECONDS SSTHRESH` or `fat-tree K MBPS SECONDS`.
 
 The PROGRAM prints four numbers. The first is the number of packet-hops: the links crossed by each packet, summed over
 packets. The second is the number of packets that left the bottleneck, or in a fat tree the number of packets received.
@@ -42,7 +42,7 @@ PEERS = CHECKOUT / "benches" / "peers"
 #: Two runs do equal work if their numbers of delivered packets differ by at most this fraction.
 AGREES = 0.03
 NO_SUCH_CASE = 2
-#: Runs a program as child of a small process. The measured peak memory includes the parent's memory at the start. At
+#: Runs a program as a child of a small process. The measured peak memory includes the parent's memory at the start. At
 #: the end, prints the exit status, CPU time and wall time in seconds, and peak memory in KiB.
 SPAWN = """
 import json, os, sys, time

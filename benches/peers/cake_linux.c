@@ -1,10 +1,10 @@
 // Flows through the CAKE of Linux in virtual time: `cake RATE_BPS FLOW_MODE UNTIL_S FROM_S SEED FLOW...`.
 //
-// The discipline is net/sched/sch_cake.c, compiled in, with besteffort, raw, and no ACK filter. Behind its shaper is a
-// link of 1 Gb/s. A packet is acknowledged one round trip after it has left this link. A FLOW has the form
-// LAW,SOURCE,DESTINATION,ROUND_TRIP_MS,START_MS,BYTES,ECN,BITS_PER_SECOND. The laws are newreno, cubic and cbr. Only
-// cbr has a rate. Senders follow RFCs 5681, 6582 and 9438. They declare a packet lost at the third ACK of later
-// packets, and do not retransmit it.
+// The discipline is net/sched/sch_cake.c, compiled in, with the options besteffort and raw, and without ACK filter. A
+// link of 1 Gb/s follows its shaper. A packet is acknowledged one round trip after it has left this link. A FLOW has
+// the form LAW,SOURCE,DESTINATION,ROUND_TRIP_MS,START_MS,BYTES,ECN,BITS_PER_SECOND. The laws are newreno, cubic and
+// cbr. Only cbr has a rate. Senders follow RFCs 5681, 6582 and 9438. They declare a packet lost at the third ACK of
+// later packets, and do not retransmit it.
 //
 // The program first prints a line per flow: the numbers of packets that left, were dropped and were marked after
 // FROM_S. Then it prints a line for each flow and each period of 10 ms in which the flow received ACKs. This line

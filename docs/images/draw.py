@@ -32,7 +32,7 @@ def run(law: str, queue: str) -> Result:
 
 
 def draw(result: Result, rates: Any, delays: Any) -> None:
-    """Draws rates of flows above queueing delays of the bottleneck."""
+    """Draws the rates of flows, and below them the queueing delays of the bottleneck."""
     for number, flow in enumerate(("x1", "x2")):
         rows = result.flows.filter((result.flows["flow"] == flow) & (result.flows["active"] > 0))
         style = {"color": COLOURS[number], "linestyle": DASHES[number], "linewidth": 1.3}

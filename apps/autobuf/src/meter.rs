@@ -117,7 +117,7 @@ impl Meter {
         }
     }
 
-    /// Returns the backlog in packets, in the way that limits count packets.
+    /// Returns the backlog in packets, counted as queue limits count packets.
     fn packets(&self, queue: &Queue) -> u32 {
         match self.unit {
             Unit::Packets => queue.packets,

@@ -57,7 +57,7 @@ pub struct Abs {
 
 #[derive(Debug, Subcommand)]
 enum Action {
-    /// Lists the devices of this machine with an `abs` running.
+    /// Lists the devices of this machine on which an `abs` is running.
     Status {
         /// Prints JSON instead of text.
         #[arg(long)]
@@ -102,11 +102,11 @@ struct AbsRun {
     /// Memory shared by all queues of --qdisc, such as "500 kB" or "300 packets". The sum of their limits never exceeds
     /// it. If demand exceeds it, memory is divided max-min fairly, with the capacities as weights. A limit in packets
     /// counts an unsegmented super-packet (GSO, GRO) as one packet, however large. If the memory is in packets and the
-    /// limits are in bytes, a packet counts as one of maximum size.
+    /// limits are in bytes, each packet counts as a packet of maximum size.
     #[arg(long, value_name = "SIZE")]
     memory: Option<Limit>,
-    /// Rate of the line, counting bytes as the queue does [default: rate of the tbf, the htb class or the hardware; it
-    /// also counts the overhead per packet of tbf or htb, or the 24 bytes that Ethernet adds to a packet].
+    /// Rate of the line, counting bytes as the queue does [default: rate of the tbf, the htb class or the hardware;
+    /// this default also counts the overhead per packet of tbf or htb, or the 24 bytes that Ethernet adds to a packet].
     #[arg(long, value_name = "RATE")]
     capacity: Option<Rate>,
     /// Prints the limits that `abs` would set, without setting them. Needs no privileges.

@@ -76,7 +76,7 @@ enum Action {
 
 #[derive(Debug, Args)]
 struct RouterRun {
-    /// Stamps packets that leave this device, in the kernel. Needs privileges (CAP_NET_ADMIN and CAP_BPF).
+    /// Stamps, in the kernel, the packets that leave this device. Needs privileges (CAP_NET_ADMIN and CAP_BPF).
     #[arg(long, value_name = "DEVICE", conflicts_with = "relay")]
     dev: Option<String>,
     /// Relays UDP datagrams that clients send to this address (":9000" is every IPv4 address of the machine). Needs no

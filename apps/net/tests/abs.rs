@@ -156,9 +156,9 @@ fn a_shrunken_queue_drops_only_what_comes() {
     assert_eq!(reading(None).drops, 3, "new packets are accepted again");
 }
 
-// **Invariant** (The data plane): `levelflow-net abs` restores each limit that it changed, on every exit. It leaves a
-// limit that another process has changed since. After `kill -9`, the next start of `abs` restores the limits. See
-// `the_limit_comes_back_after_kill_9`.
+// **Invariant** (The data plane): `levelflow-net abs` restores each limit that it changed, on every exit. It does not
+// restore a limit that another process has changed since. After `kill -9`, the next start of `abs` restores the limits.
+// See `the_limit_comes_back_after_kill_9`.
 #[test]
 fn the_limit_comes_back_after_any_signal() {
     needs_root!("the_limit_comes_back_after_any_signal");

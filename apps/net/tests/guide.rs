@@ -1,4 +1,4 @@
-//! Tests that commands of guides work when they are pasted.
+//! Tests that the commands of guides work when they are pasted into a shell.
 
 use levelflow_net_testing::{needs_full, needs_kernel, needs_root};
 use std::path::{Path, PathBuf};
@@ -73,7 +73,7 @@ fn a_slow_line_is_fixed_as_pasted() {
     needs_root!("a_slow_line_is_fixed_as_pasted");
     let (printed, all) = paste("fix-a-slow-line.md");
     // The output has a line such as "your buffers add 304 ms when you upload and 60 ms when you download" before the
-    // change, and another after it.
+    // change, and another such line after the change.
     let added: Vec<f64> = printed
         .lines()
         .filter_map(|line| {

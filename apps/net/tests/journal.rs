@@ -1,4 +1,4 @@
-//! Tests that the log of a law on a real path replays to the same states in the simulator.
+//! Tests that the replay of a log in the simulator gives the states that the law had on a real path.
 
 use std::net::UdpSocket;
 use std::path::Path;

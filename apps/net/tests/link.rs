@@ -230,7 +230,7 @@ fn a_trace_is_replayed_on_time() {
 fn super_packets_become_what_a_wire_carries() {
     needs_root!("super_packets_become_what_a_wire_carries");
     let pair = Pair::new();
-    // Restores the default of veth pairs that users create, so that the device has to segment super-packets.
+    // Restores the default that veth pairs of users have. The device then has to segment super-packets.
     pair.a.ip("link set dev a0 gso_max_segs 65535\n").unwrap();
     let mut running = pair.start(&[], &[]);
     let (a, b) = pair.sockets();

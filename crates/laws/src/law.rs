@@ -411,8 +411,8 @@ pub trait SenderLaw: Debug {
         Time::ZERO
     }
     /// Returns the timeout of a timer that replaces the retransmission timeout (RTO) of the transport; `None` to use
-    /// the RTO. Each ACK restarts the timer. When the timer expires, it restarts and calls
-    /// [`on_timeout`](Self::on_timeout). A law with such a timer implements the exponential backoff itself.
+    /// the RTO. Each ACK restarts the timer. When the timer expires, [`on_timeout`](Self::on_timeout) is called, and
+    /// the timer restarts. A law with such a timer implements the exponential backoff itself.
     fn timeout(&self) -> Option<Duration> {
         None
     }

@@ -46,7 +46,7 @@ impl Silence {
     }
 }
 
-/// Factor from bytes to bit/s times picoseconds, with a margin of 0.1 % for rounding.
+/// Factor that converts bytes to bit/s times picoseconds, with a margin of 0.1 % for rounding.
 const BYTE: f64 = 1.001 * 8e12;
 
 /// Rule for packet sizes. At low rates, packets are smaller, so that routers receive enough packets per control

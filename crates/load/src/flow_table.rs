@@ -57,7 +57,7 @@ pub struct Arriving {
     started_at: Time,
 }
 
-/// Flows at the receiver. A new flow replaces an idle one if its source or the table has no room. Packets with forged
+/// Flows at the receiver. A new flow replaces an idle flow if its source or the table has no room. Packets with forged
 /// source addresses therefore do not keep new flows out.
 #[derive(Debug, Default)]
 pub struct FlowTable {

@@ -36,7 +36,7 @@ pub fn flow(params: AnyParams, number: u32, to: SocketAddr, end: Instant) -> Sen
         let wait = due
             .map_or(Span::from_millis(5), |at| clock.until(at))
             .min(Span::from_millis(5));
-        // A timeout of the socket itself is rounded to ticks of the kernel, so the socket is polled with a timeout.
+        // The kernel rounds the socket's own timeout to ticks. The socket is therefore polled with a separate timeout.
         let limit = Timespec {
             tv_sec: 0,
             tv_nsec: wait.subsec_nanos().into(),

@@ -91,7 +91,7 @@ pub enum Message {
         id: u64,
         /// Token from [`Message::Welcome`].
         token: u64,
-        /// Sequence number, from zero. The reflector ignores a request that is older than the newest one.
+        /// Sequence number, from zero. The reflector ignores a request that is older than the newest request.
         seq: u64,
         /// Requested rate on the wire, bit/s; 0 to stop.
         rate: u64,

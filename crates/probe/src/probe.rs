@@ -1,6 +1,6 @@
 //! State machine of the near end, the client. It sends pings and load, and measures both directions of a line.
 //!
-//! During the whole measurement, the client sends a small packet (a ping) every 20 ms, like a call. The reflector
+//! During the whole measurement, the client sends a small packet (a ping) every 20 ms, like a voice call. The reflector
 //! replies to each ping. In the first two seconds, the probe sends no other packets. Then the client sends load up to
 //! the reflector. After that, the reflector sends load down to the client. Load uses a separate port, so that flow
 //! queueing puts load and pings into different queues.

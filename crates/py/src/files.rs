@@ -56,7 +56,7 @@ impl Recording {
         self.0.take().map_or(Ok(()), |files| files.discard().map_err(raised))
     }
 
-    /// Replaces the earlier result by the finished one. Returns the directory of the new result.
+    /// Replaces the earlier result by the finished result. Returns the directory of the new result.
     fn commit(&mut self, py: Python<'_>) -> PyResult<PathBuf> {
         let files = self.0.take().ok_or_else(ended)?;
         py.detach(|| files.commit()).map_err(raised)
@@ -133,7 +133,7 @@ fn raised(error: results::Error) -> PyErr {
     }
 }
 
-/// Converts an error of the operating system. An error without a number is a fault of the file.
+/// Converts an error of the operating system. An error without an error number describes a fault of the file.
 fn of_system(path: &Path, error: &io::Error) -> PyErr {
     let number = error.raw_os_error();
     match (number, error.kind()) {

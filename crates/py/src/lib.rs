@@ -27,8 +27,8 @@ fn parse(text: &str) -> PyResult<String> {
     Ok(Scenario::parse(text).map_err(refuse)?.to_string())
 }
 
-/// Reads the trace files that the links of a scenario name. Returns the scenario, in which the changes of each file
-/// replace the file's name. Scenarios are in JSON, and paths are relative to `folder`.
+/// Reads the trace files whose names are in the links of a scenario. Returns the scenario with the changes in each file
+/// instead of the file's name. Scenarios are in JSON, and paths are relative to `folder`.
 #[pyfunction]
 fn read_traces(json: &str, folder: PathBuf) -> PyResult<String> {
     let mut raw = serde_json::from_str(json).map_err(|e| PyValueError::new_err(e.to_string()))?;
@@ -43,7 +43,7 @@ fn lines(text: &str, errors: Vec<String>) -> Vec<Option<usize>> {
     scenario::lines(text, errors.iter().map(String::as_str))
 }
 
-/// Checks a name that becomes the name of a directory. `place` is the place of the name in error messages.
+/// Checks a name that becomes the name of a directory. `place` is the location of the name, for error messages.
 #[pyfunction]
 fn check_name(place: &str, name: &str) -> PyResult<()> {
     scenario::check_name(&scenario::Place::from(place), name).map_err(refuse)

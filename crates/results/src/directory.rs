@@ -151,8 +151,9 @@ impl Recording {
         Ok(self.place.whole())
     }
 
-    /// Replaces earlier results by the finished one, and returns the directory of the new result. An incomplete result
-    /// does not replace an earlier result. It stays in the directory `partial` of the result, or `partial-2` and so on.
+    /// Replaces earlier results by the finished result, and returns the directory of the new result. An incomplete
+    /// result does not replace an earlier result. It stays in the directory `partial` of the result, or `partial-2` and
+    /// so on.
     ///
     /// # Errors
     /// Returns an error if a file cannot be moved. The next access to the directory then finishes the replacement.

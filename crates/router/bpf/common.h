@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * Code that the files of all signallings use. A signalling is a header format and what routers compute for it. For each
- * signalling NAME of the kernel router, build.rs writes its number, its header and the checks of its fields. It also
- * writes calls of these functions of NAME.h:
+ * Code that the files of all signallings use. A signalling is a header format and the computations of routers for it.
+ * For each signalling NAME of the kernel router, build.rs writes its number, its header and the checks of its fields.
+ * It also writes calls of these functions of NAME.h:
  *
  *   NAME_foreign(job, bytes)     counts foreign load: packets with another header or without a header
  *   NAME_own(job, size, header)  processes a packet. The header is a `struct NAME_header` with big-endian numbers.

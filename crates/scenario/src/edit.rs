@@ -1,9 +1,9 @@
 //! Assignment of a value in a scenario by its path, as in `--set flow.x1.start='3 s'`.
 //!
 //! A path consists of keys separated by dots. An entry of a list is selected by its name, by its number (counted from
-//! 1), or by its two ends. Examples of two ends are `link.R1->R2.delay` and `link.R1:R2.delay`. The latter needs no
-//! quotes in a shell. `*` selects every entry, as in `flow.*.law`. If a law is given by name and one of its parameters
-//! is set, the name becomes a table.
+//! 1), or by its two ends. Examples of two ends are `link.R1->R2.delay` and `link.R1:R2.delay`. The second form needs
+//! no quotes in a shell. `*` selects every entry, as in `flow.*.law`. If a law is given by name and one of its
+//! parameters is set, the name becomes a table.
 
 use std::sync::LazyLock;
 

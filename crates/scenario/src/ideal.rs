@@ -84,8 +84,8 @@ impl IdealPath {
     /// packet.
     ///
     /// Links are store-and-forward and keep the order of packets. All packets except the last are full. The last full
-    /// packet leaves a link after one transmission on this link and on each previous link. In addition, it waits for
-    /// one spacing of the slowest of these links for each earlier packet. The last packet follows.
+    /// packet leaves a link after one transmission on this link and on each previous link. For each earlier packet, it
+    /// also waits for one spacing of the slowest of these links. The last packet follows.
     #[must_use]
     pub fn time(&self, size: u64, framing: &Framing, hosts: &RoundTrip) -> f64 {
         let payload = framing.payload().get();

@@ -21,8 +21,8 @@ use crate::network::Network;
 use crate::profile::Profile;
 use crate::record::{ParameterTables, Parameters};
 
-/// Returns the tables of router parameters in the scenario of a link, by signalling. Returns `None` if no router runs
-/// on the link.
+/// Returns the router parameters of a link as written in the scenario: one table per signalling. Returns `None` if no
+/// router runs on the link.
 pub fn link_tables(place: &Place, choice: Option<&LawChoice>) -> Fallible<Option<LawTables>> {
     let place = place.key("law");
     let wrong = |problem| Err(place.error(Problem::Value(problem)));

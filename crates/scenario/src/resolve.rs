@@ -234,7 +234,7 @@ impl Scenario {
         }
     }
 
-    /// Adds routers to links. A link has one router for each signalling whose data crosses the link. A link with the
+    /// Adds routers to links. A link has one router for each signalling that the flows across it use. A link with the
     /// law "none" has no routers.
     fn place_routers(
         &self,

@@ -211,8 +211,9 @@ impl<'a> Topology<'a> {
         equals.max_by(|&a, &b| hash(a).total_cmp(&hash(b)))
     }
 
-    /// Computes weight and delay from each node to `goal` (Dijkstra), up to the farthest of the starts. Next hops that
-    /// the scenario sets may lead to any node. `found` has no values at first. Adds the nodes with values to `reached`.
+    /// Computes weight and delay from each node to `goal` (Dijkstra). Stops when all `starts` have values, unless the
+    /// scenario sets next hops. Such next hops may lead to any node. `found` has no values at first. Adds the nodes
+    /// with values to `reached`.
     fn distances(
         &self,
         goal: usize,

@@ -384,7 +384,7 @@ impl EventList {
         self.find_next_of_slice();
     }
 
-    /// Advances to the next time slice that has events, and `horizon` to the end of this slice.
+    /// Advances to the next time slice that has events. Advances `horizon` to the end of this slice.
     #[cold]
     fn refill(&mut self, soon: impl FnMut(Target)) {
         self.next_slice();

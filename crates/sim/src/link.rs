@@ -473,7 +473,7 @@ impl<P: Protocol> Link<P> {
     }
 
     /// Returns the transmission time, rounded to the nearest picosecond. The time is at most 7 days at the slowest
-    /// rate, so it fits into a signed number. The conversion of a float to a signed number is faster.
+    /// rate, so it fits into a signed number. A float is converted faster to a signed than to an unsigned number.
     fn transmission(&self, size: u32) -> Duration {
         Duration::from_ps((f64::from(size) * self.pace + 0.5) as i64 as u64)
     }

@@ -7,7 +7,7 @@ use std::ops::Index;
 #[derive(Debug)]
 pub struct Ring<T> {
     slots: Vec<T>,
-    /// Position of the first value. Positions have 32 bits, as packet numbers have.
+    /// Position of the first value. Positions have 32 bits, like packet numbers.
     head: u32,
     len: u32,
 }

@@ -98,8 +98,8 @@ impl HopLaw<Sent> for Classes {
     }
 }
 
-/// Sends the packets of the first flow over the first link, as a hop of the data plane. Returns the delivered packets
-/// and the counters.
+/// Sends the packets of the first flow through a hop of the data plane that has the settings of the first link. Returns
+/// the delivered packets and the counters.
 fn through_a_hop(text: &str) -> (Vec<Delivered>, HopCounters) {
     let network = Scenario::parse(text)
         .and_then(|value| Scenario::from_value(&value)?.resolve())

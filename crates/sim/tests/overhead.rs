@@ -124,8 +124,8 @@ proptest! {
         let found = streams("profile = \"linux\"", rates, buffer, seed);
         for (found, rate) in found.iter().zip(rates) {
             let fair = 10.0 * rate / (rates[0] + rates[1]);
-            // The faster stream leaves its host in bursts, and more packets of a burst are dropped by a full queue. A
-            // stream that is locked out would get 0.
+            // The faster stream leaves its host in bursts, and a full queue drops more packets of a burst. A stream
+            // that is locked out would get 0.
             let tolerance = if ratio == 1.0 { 0.05 } else { 0.5 };
             prop_assert!((found / fair - 1.0).abs() < tolerance, "{rates:?}, {buffer} packets: {found}, fair {fair} Mb/s");
         }

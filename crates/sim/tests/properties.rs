@@ -20,7 +20,7 @@ fn defaults(law: &str) -> AnyParams {
 }
 
 /// Returns the laws that need no marks, except Kelly control. Kelly control adds signed prices. If one link drops
-/// packets and another link then is underused, the sender's rate grows without bound.
+/// packets and another link is then underused, the sender's rate grows without bound.
 fn laws() -> Vec<&'static str> {
     let plain = |law: &&LawInfo| law.name != "kelly" && !Any::transport(&defaults(law.name)).ecn;
     LAWS.iter().filter(plain).map(|law| law.name).collect()

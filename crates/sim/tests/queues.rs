@@ -189,7 +189,7 @@ fn pi_holds_its_target_under_tcp_whether_it_marks_or_drops() {
         assert_close(link_mean(&run, "backlog_packets", 150.0), 80.0, 0.05);
         let link = &run.summary.links[0];
         assert_eq!(link.marked_packets > 0, ecn);
-        // Opening packets cannot be marked. With ECN, all other packets are marked, without ECN they are dropped.
+        // Opening packets cannot be marked. With ECN, all other packets are marked. Without ECN, they are dropped.
         let openings_only = link.dropped_bytes == OPENING * link.dropped_packets;
         assert_eq!(openings_only, ecn, "{link:?}");
         assert_close(link_mean(&run, "throughput_bps", 150.0), 10e6, 0.005);

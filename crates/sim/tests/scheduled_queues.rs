@@ -95,7 +95,7 @@ fn flows_get_equal_shares() {
 }
 
 /// A packet that arrives alone waits for the packet in service and for packets of other new flows. Here, no other flow
-/// is new. The delay is at most two transmission times plus the propagation delay, under any bulk traffic.
+/// is new. The delay is at most two transmission times plus the propagation delay, with any bulk traffic.
 #[test]
 fn a_sparse_flow_waits_for_one_packet() {
     for queue in ["fq_codel", "cake"] {

@@ -1,4 +1,5 @@
-//! Decoder of frames on a testbed's links. Functions return the UDP payload and the flow entry of a frame.
+//! Decoder of frames on a testbed's links. The functions of this module return the UDP payload and the flow entry of a
+//! frame.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

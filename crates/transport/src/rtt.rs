@@ -1,8 +1,8 @@
 //! Round-trip time and retransmission timeout (RTO) of RFC 6298, with the limits of Linux.
 //!
-//! `RTO = SRTT + max(4 RTTVAR, floor)`. The floor is a lower bound of the variance term, as `tcp_rto_min` in Linux. An
-//! optional second floor is a lower bound of the sum, as in the RFC and in ns-2. The clock granularity `G` of section
-//! 2.3 is zero, so even a short floor has an effect.
+//! `RTO = SRTT + max(4 RTTVAR, floor)`. The floor is a lower bound of the variance term, like `tcp_rto_min` in Linux.
+//! An optional second floor is a lower bound of the sum, as in the RFC and in ns-2. The clock granularity `G` of
+//! section 2.3 is zero, so even a short floor has an effect.
 
 use levelflow_units::Duration;
 

@@ -21,7 +21,7 @@ struct SendState {
 /// State of a flow now, and when each tracked packet was sent.
 #[derive(Debug, Default)]
 pub(crate) struct Samples {
-    /// State when each tracked packet was sent, indexed as the packets in the scoreboard.
+    /// State when each tracked packet was sent. A packet has the same index in the scoreboard.
     left: VecDeque<SendState>,
     /// Packets delivered so far.
     delivered: u32,

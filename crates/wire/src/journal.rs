@@ -205,7 +205,7 @@ pub enum Record<'a> {
     },
     /// Call of [`Offload::absorb`](levelflow_laws::offload::Offload::absorb).
     Absorb {
-        /// Counts of an external data path, such as one in C.
+        /// Counts of an external data path, such as a program in C.
         counted: Counts,
     },
     /// Call of [`Signalling::reflect`](levelflow_laws::Signalling::reflect).

@@ -61,7 +61,7 @@ fn the_target_rate_is_that_of_the_paper() {
     close(router(&params, 1, 80).target_rate(&params.routers), above, 1e-12);
 }
 
-/// Verifies eq 2: half the ratio of the target to the departure rate, clamped to 0 and 1.
+/// Verifies eq 2: half the ratio of the target to the departure rate, clamped to the range from 0 to 1.
 #[test]
 fn half_the_ratio_of_target_and_departures_accelerates() {
     let params = params(&[]);

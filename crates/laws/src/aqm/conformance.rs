@@ -47,7 +47,8 @@ const PORT: PortInfo = PortInfo {
     capacity: Rate::ZERO,
 };
 
-/// Returns the default parameters. `changed` is the row index of one parameter and its value instead of the default.
+/// Returns the default parameters. `changed` contains the row index of a parameter, and the value that replaces its
+/// default.
 fn params<Q: Queue>(changed: Option<(usize, f64)>) -> Result<Q::Params, ParamError> {
     let mut values: Vec<f64> = Q::INFO.params.iter().map(|row| row.default).collect();
     if let Some((row, value)) = changed {

@@ -59,7 +59,7 @@ parameters! {
     }
 }
 
-/// Smallest backlog at which the probability has an effect: two packets of Ethernet.
+/// Smallest backlog at which the probability has an effect: two Ethernet frames of 1514 bytes.
 const MIN_MARKING_BACKLOG: Bytes = Bytes::new(2 * 1514);
 
 /// Controller of both queues.

@@ -187,7 +187,7 @@ impl Pie {
         quiet || queue <= self.largest + self.largest
     }
 
-    /// Returns the random decision to drop a packet. The sum of the probabilities between two drops is bounded (section
+    /// Decides at random to drop a packet or not. The sum of the probabilities between two drops is bounded (section
     /// 5.4).
     fn drops(&mut self, draw: f64) -> bool {
         if self.probability == 0.0 {

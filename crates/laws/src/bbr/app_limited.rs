@@ -3,7 +3,7 @@
 
 use crate::bytes::before;
 
-/// Lowest number of a marked packet, and number of delivered packets at which marking ends.
+/// Lowest marked packet number, and number of delivered packets at which marking ends.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Limited(Option<(u32, u32)>);
 

@@ -32,7 +32,7 @@
 //! - Training descends the gradient of an error, not of its square. Gains could therefore cross zero. They are clamped
 //!   to at least 1.
 //!
-//! [`abs_log`](super::abs_log) is the alternative of Levelflow, which converges to its targets.
+//! Levelflow's own algorithm [`abs_log`](super::abs_log) converges to its targets.
 
 use levelflow_units::Duration;
 

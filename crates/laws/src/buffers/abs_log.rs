@@ -33,8 +33,8 @@ const PATIENCE_IN_GAPS: f64 = 2.0;
 const LARGEST_GAIN_U: f64 = 0.1;
 /// Limit on the gain of `b_p` per sawtooth.
 const LARGEST_GAIN_P: f64 = 0.25;
-/// Number of mean times between drops. If the port meets its utilisation target for this number, the buffer is
-/// considered oversized.
+/// Time, in mean times between drops. If the port meets its utilisation target for this time, the buffer is considered
+/// oversized.
 const IDLE_FREE_GAPS: f64 = 20.0;
 /// Weight of the newest sample in the moving average of the time between drops.
 const GAP_WEIGHT: f64 = 0.125;

@@ -65,7 +65,7 @@ impl Sender {
         self.proposal / self.rate
     }
 
-    /// Marks the next packet as the first that carries a change.
+    /// Marks the next packet as the first packet that carries a change.
     fn changed(&mut self, params: &Params) {
         self.mark = self.next;
         self.mixed = params.ignore;

@@ -423,9 +423,9 @@ fn a_clamped_count_is_at_least_one() {
     }
 }
 
-/// Verifies the additions per packet that the paper counts. A packet of a responsive flow adds to hop, proposed bytes
-/// and gap. Any other packet adds to hop and proposed bytes. The state of a router consists of these sums and its last
-/// report.
+/// Verifies the additions per packet that the paper counts. For a packet of a responsive flow, there are additions to
+/// hop, proposed bytes and gap. For any other packet, there are additions to hop and proposed bytes. The state of a
+/// router consists of these sums and its last report.
 #[test]
 fn a_packet_touches_three_sums_or_two() {
     let params = params(&[]);

@@ -13,7 +13,7 @@ pub struct Sender {
     rate: Rate,
     /// Lowest packet number that an ACK may have; ACKs for earlier packets are ignored.
     next: u32,
-    /// Last received number of intervals, and the number of the first packet that carried it.
+    /// Number of intervals in the last report, and number of the first packet that carried this report.
     last_report: Option<(u32, u32)>,
 }
 

@@ -14,7 +14,7 @@ const RTT_BITS: u32 = 30;
 /// Router of Slots.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Router {
-    /// Load of the slots without other traffic, bit/s.
+    /// Load of the slots if there is no other traffic, bit/s.
     target: f64,
     /// Smallest rate of the slots, bit/s.
     floor: f64,

@@ -52,7 +52,7 @@ fn eq_2_to_4_for_several_requests() {
     close(first.grant.into(), 0.05 * rate, 1e-6);
     assert_eq!(first.wait, 0.0);
     close(first.rate.into(), rate, 1e-6);
-    // 40 ms later, the first slot lasts 10 ms more. Half of the free 90 ms may be granted.
+    // 40 ms later, the first slot lasts another 10 ms. Half of the free 90 ms may be granted.
     let second = pass_request(&mut router, &params, ms(40), 1e9);
     close(second.wait.into(), 0.01, 1e-6);
     close(second.grant.into(), 0.045 * rate, 1e-6);

@@ -205,7 +205,7 @@ impl Router {
         }
     }
 
-    /// Removes a finished flow. The epoch in the header is one too old if the ACK of the flow's last update did not
+    /// Removes a finished flow. The epoch in the header is too old by one if the ACK of the flow's last update did not
     /// reach the sender. If the last round of the flow began after the current epoch, the flow was counted in the
     /// current epoch.
     fn finish(&mut self, now: Time, hop: u8, header: &Header) {

@@ -14,7 +14,8 @@ use super::{FlowKey, Store};
 /// Index that denotes no queue.
 const NONE: u32 = u32::MAX;
 
-/// Deficit units per byte. A deficit has fractions of a byte, because the quantum is divided by a number of queues.
+/// Deficit units per byte. A deficit has fractions of a byte, because the quantum is divided by the number of active
+/// queues of a host.
 const FRACTION: i64 = 1 << 16;
 
 /// Number of counters in each host table.

@@ -317,7 +317,7 @@ async fn flows_are_forgotten_with_their_peers() {
     let count = || (hub.core.outgoing.len(), hub.core.incoming.len());
     assert_eq!(count(), (1, 1));
     drop(peer);
-    // The timer may still hold the peer for an ACK.
+    // The timer may still refer to the peer because of a delayed ACK.
     std::thread::sleep(Duration::from_millis(20));
     assert_eq!(count(), (0, 0));
 }

@@ -66,7 +66,8 @@ impl Resolved {
         worst.into_values().map(line).collect()
     }
 
-    /// Returns the longest base round-trip time of the flows of each signalling whose data crosses each link.
+    /// Returns, for each link and each signalling, the longest base round-trip time of the flows whose data crosses the
+    /// link.
     fn longest_round_trips(&self) -> HashMap<(u32, &str), Duration> {
         let mut longest = HashMap::new();
         for flow in &self.network.flows {

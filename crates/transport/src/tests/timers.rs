@@ -41,7 +41,7 @@ fn path(params: AnyParams, back: Duration) -> (World, Rc<Cell<Duration>>) {
 }
 
 impl World {
-    /// Delivers a response. The last packet was sent one round-trip time before the return.
+    /// Delivers a response. The last packet was sent one round-trip time before this method returns.
     fn deliver(&mut self, packets: u64) {
         self.respond(packets, ms(1));
         while !self.senders[0].is_delivered() {

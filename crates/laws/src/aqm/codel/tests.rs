@@ -52,8 +52,8 @@ fn drops(codel: &mut Codel, params: &CodelParams, ms: core::ops::Range<u64>, wai
 fn drops_come_at_the_sums_of_interval_over_sqrt_count() {
     let params = params();
     let measured = drops(&mut codel(&params), &params, 0..2000, |_| 20_000);
-    // Packets are late from 0 ms on. Therefore the first drop is at 100 ms. Due times do not depend on the dropped
-    // packets.
+    // Packets are late from 0 ms on. Therefore the first drop is at 100 ms. Due times do not depend on which packets
+    // are dropped.
     let mut expected = Vec::from([100]);
     let mut planned = 100.0;
     for count in 1..1000 {
