@@ -51,7 +51,7 @@ net: $(VENV)/created ## build levelflow-net and install it next to levelflow
 
 lab: apps/lab/page/engine.wasm ## build the page of `levelflow lab`; needs npm
 
-apps/lab/page/engine.wasm: $(RUST) $(wildcard apps/lab/web/* apps/lab/web/presets/*) apps/lab/build apps/lab/package-lock.json
+apps/lab/page/engine.wasm: $(RUST) $(wildcard apps/lab/web/* apps/lab/web/*/*) apps/lab/build apps/lab/package-lock.json
 	apps/lab/build
 
 test: ## set up, and run every test; FULL=1 includes those that take minutes

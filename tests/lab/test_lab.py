@@ -297,7 +297,12 @@ def test_the_page_works_in_a_browser(built, measured):
     ):
         Thread(target=opened.serve_forever, daemon=True).start()
         environment = os.environ | {"LAB_URL": process.stdout.readline().strip(), "STORED_URL": opened.url}
-        command = ["node", "--test", "--test-concurrency=1", TESTS / "page.test.mjs", TESTS / "scenarios.test.mjs"]
+        command = [
+            "node",
+            "--test",
+            "--test-concurrency=1",
+            *(TESTS / f"{name}.test.mjs" for name in ("page", "editing", "scenarios")),
+        ]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=False)
         process.send_signal(signal.SIGINT)
         assert process.wait(10) == 0

@@ -15,7 +15,7 @@ export function launch() {
 export async function open(browser, { at = url, hash = at === url ? "#network=t1" : "", width = 1440, height = 1000, ...more } = {}) {
   const context = await browser.newContext({ viewport: { width, height }, reducedMotion: "reduce", acceptDownloads: true, ...more });
   const page = await context.newPage();
-  page.setDefaultTimeout(120_000); // a busy machine is slow
+  page.setDefaultTimeout(Number(process.env.PWTIMEOUT ?? 120_000)); // a busy machine is slow
   page.troubles = [];
   page.on("pageerror", (error) => page.troubles.push(error.message));
   page.on("console", (message) => message.type() === "error" && page.troubles.push(message.text()));

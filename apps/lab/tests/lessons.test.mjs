@@ -3,8 +3,8 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { Engine } from "../web/engine.js";
-import { jain, LESSONS } from "../web/lessons.js";
-import { outcome } from "../web/series.js";
+import { LESSONS } from "../web/lessons.js";
+import { jain, outcome } from "../web/series.js";
 
 const engine = new Engine(new WebAssembly.Module(readFileSync(new URL("../page/engine.wasm", import.meta.url))));
 

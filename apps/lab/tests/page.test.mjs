@@ -208,12 +208,14 @@ test("every action works from the keyboard: play, select, move, add, remove, und
   await page.keyboard.press("Enter");
   assert.equal(await field(page, "flow.1.name").inputValue(), "x2");
   await redraws(page, () => page.click("#add-node"));
-  assert.equal(await page.locator("[data-key='node N2']").count(), 1);
-  await page.click("#add-flow");
-  await page.locator("[data-key='node R1']").focus();
-  await page.keyboard.press("Enter");
-  await page.locator("[data-key='node N2']").focus();
-  await redraws(page, () => page.keyboard.press("Enter"));
+  assert.equal(await page.locator("[data-key='node N1']").count(), 1);
+  for (const add of ["#add-link", "#add-flow"]) {
+    await page.click(add);
+    await page.locator("[data-key='node R1']").focus();
+    await page.keyboard.press("Enter");
+    await page.locator("[data-key='node N1']").focus();
+    await redraws(page, () => page.keyboard.press("Enter"));
+  }
   assert.match(await words(page, "rates"), /x3 ends at/);
   await page.locator("h1").click();
   await redraws(page, () => page.keyboard.press("Delete"));

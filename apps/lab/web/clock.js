@@ -27,8 +27,8 @@ export class Clock {
   stale = true;
   #lastFrame = 0;
   #lastRates = 0;
-  /** @type {{result: Result, series: ReturnType<typeof flows>} | null} */
-  #rates = null;
+  /** Rates of the newest result of each side. @type {{[side: string]: {result: Result, series: ReturnType<typeof flows>}}} */
+  #rates = {};
 
   /**
    * @param {State} lab
@@ -91,17 +91,18 @@ export class Clock {
 
   /** @param {string} time */
   #showRates(time) {
-    const { result } = this.sides.a;
-    if (!result?.tables.flows) return;
-    if (this.#rates?.result !== result) this.#rates = { result, series: flows(result, MAX_RATE_ROWS) };
-    const { t, entries } = this.#rates.series;
-    const sample = Math.max(sampleAt(t, this.time), 0);
     const caption = document.querySelector("#flows [data-time]");
     if (caption) caption.textContent = `Rates at ${time}`;
-    for (const key of /** @type {const} */ (["rate", "fair"])) {
-      for (const cell of document.querySelectorAll(`#flows [data-${key}]`)) {
-        const value = entries[Number(cell.getAttribute(`data-${key}`))]?.[key][sample];
-        cell.textContent = value === null || value === undefined ? "–" : format("rate", value);
+    for (const [name, { result }] of Object.entries(this.sides)) {
+      if (!result?.tables.flows) continue;
+      if (this.#rates[name]?.result !== result) this.#rates[name] = { result, series: flows(result, MAX_RATE_ROWS) };
+      const { t, entries } = this.#rates[name].series;
+      const sample = Math.max(sampleAt(t, this.time), 0);
+      for (const key of /** @type {const} */ (["rate", "fair"])) {
+        for (const cell of document.querySelectorAll(`#flows [data-${key}-${name}]`)) {
+          const value = entries[Number(cell.getAttribute(`data-${key}-${name}`))]?.[key][sample];
+          cell.textContent = value === null || value === undefined ? "–" : format("rate", value);
+        }
       }
     }
   }

@@ -298,8 +298,10 @@ export class Controls {
 
   /** Creates the table of flows with their current rates. */
   #table() {
-    const { scenario, dark, selected } = this.lab;
-    const head = ["flow", "law", "rate", "fair"].map((text) => element("th", { scope: "col", text }));
+    const { scenario, dark, selected, compare } = this.lab;
+    const laws = [...new Set(scenario.flow.map(lawOf))].join(", ");
+    const columns = compare ? [laws, compare, "fair"] : ["law", "rate", "fair"];
+    const head = ["flow", ...columns].map((text) => element("th", { scope: "col", text }));
     const rows = scenario.flow.map((flow, i) => {
       const { colour, dash } = look(i, dark);
       const swatch = shape("svg", { class: "swatch", viewBox: "0 0 22 8", "aria-hidden": "true" },
@@ -308,16 +310,17 @@ export class Controls {
       button.addEventListener("click", () => this.lab.select("flow", i));
       const chosen = selected.kind === "flow" && selected.index === i;
       return element("tr", { class: chosen ? "chosen" : null }, element("th", { scope: "row" }, button),
-        element("td", { text: lawOf(flow) }), element("td", { "data-rate": i }), element("td", { "data-fair": i }));
+        compare ? "" : element("td", { text: lawOf(flow) }), element("td", { "data-rate-a": i }),
+        compare ? element("td", { "data-rate-b": i }) : "", element("td", { "data-fair-a": i }));
     });
     return element("table", { class: "rows" }, element("caption", { "data-time": true }), element("thead", {}, element("tr", {}, ...head)), element("tbody", {}, ...rows));
   }
 
   /** Shows all values. Rebuilds the fields after a change of links, flows, laws, selection or colours. */
   show() {
-    const { scenario, selected, dark, catalogue } = this.lab;
+    const { scenario, selected, dark, compare, catalogue } = this.lab;
     const shape = JSON.stringify([
-      scenario.link.map((link) => [link.from, link.to]), scenario.flow.map((flow) => [flow.name, lawOf(flow)]), selected, dark, catalogue.laws.length,
+      scenario.link.map((link) => [link.from, link.to]), scenario.flow.map((flow) => [flow.name, lawOf(flow)]), selected, dark, compare, catalogue.laws.length,
     ]);
     if (shape !== this.#shape) {
       this.#shape = shape;
@@ -358,21 +361,27 @@ export class Controls {
   }
 
   /**
-   * Shows each mistake next to its field; returns the mistakes without a field.
+   * Shows each mistake next to its field. Returns the mistakes without a field, and those whose field is not on the
+   * screen.
    *
    * @param {{line: string, where: ReturnType<typeof place>}[]} mistakes error lines and their places in the scenario
    */
   showErrors(mistakes) {
     const all = this.#all();
     for (const field of all) field.showError(null);
-    return mistakes.filter(({ line, where: { list, index, key, law } }) => {
+    return mistakes.flatMap(({ line, where }) => {
+      const { list, index, key, law } = where;
       const keys = list === "law" ? [`law.${law}.${key}`] : [`${list}.${index}.${key}`, key === "rtt" ? "all.rtt" : ""];
       const found = all.filter((field) => keys.includes(field.key));
       for (const field of found) {
         field.showError(line.replace(/^[^:]*: /, ""));
         for (let box = field.row.closest("details"); box; box = box.parentElement?.closest("details") ?? null) box.open = true;
       }
-      return found.length === 0;
+      const visible = found.some(({ row }) => {
+        const { top, bottom } = row.getBoundingClientRect();
+        return bottom > 0 && top < innerHeight;
+      });
+      return visible ? [] : [{ line, where, field: found.length ? found[0] : null }];
     });
   }
 }

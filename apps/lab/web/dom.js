@@ -6,6 +6,7 @@
  * @typedef {object} Elements
  * @property {HTMLButtonElement} undo
  * @property {HTMLButtonElement} remove
+ * @property {HTMLButtonElement} stop
  * @property {HTMLSelectElement} preset
  * @property {HTMLSelectElement} law-all
  * @property {HTMLSelectElement} compare
@@ -71,4 +72,13 @@ export function element(name, attributes = {}, ...children) {
  */
 export function shape(name, attributes, ...children) {
   return filled(document.createElementNS("http://www.w3.org/2000/svg", name), attributes, children);
+}
+
+/**
+ * Returns a text with its parts in backticks as code.
+ *
+ * @param {string} text
+ */
+export function coded(text) {
+  return text.split("`").map((part, i) => (i % 2 ? element("code", { text: part }) : part));
 }

@@ -1,12 +1,15 @@
 /** Edits of the network in the drawing: new nodes, links and flows, and removals. */
 
 import { $ } from "./dom.js";
-import { freeName, lawOf, nodes, removeNode } from "./scenario.js";
+import { drawnNodes, freeName, lawOf, removeNode } from "./scenario.js";
 
 /**
  * @import { State } from "./state.js"
  * @import { Link, Spot } from "./types.js"
  */
+
+/** Width of a drawing over its height. */
+const WIDE = 3;
 
 /**
  * @param {string} from
@@ -86,23 +89,22 @@ export class Editing {
     this.redraw();
   }
 
-  /** Adds a node with a link to the selected node. */
+  /** Adds a node near the selected node. */
   addNode() {
     const { lab } = this;
     lab.change(() => {
-      const names = nodes(lab.scenario);
+      const names = drawnNodes(lab.scenario, lab.layout);
       const { kind, index } = lab.selected;
-      const from = kind === "node" && names.includes(index) ? index : names.at(-1) ?? "N1";
-      const name = freeName([...names, "N1"], "N");
-      const [x, y] = lab.layout[from] ?? [0.3, 0.5];
+      const from = kind === "node" && names.includes(index) ? index : names.at(-1) ?? "";
+      const name = freeName(names, "N");
+      const [x, y] = lab.layout[from] ?? [-0.3, 0.5];
       /** @type {Spot[]} */
       const around = [[x + 0.3, y], [x, y + 0.45], [x, y - 0.45], [x - 0.3, y], [x + 0.2, y + 0.4], [x + 0.2, y - 0.4]];
       const spots = around.filter(([a, b]) => a >= 0 && a <= 1 && b >= 0 && b <= 1);
       /** @param {Spot} spot */
-      const distance = ([a, b]) => Math.min(...Object.values(lab.layout).map(([c, d]) => Math.hypot(a - c, b - d)), 9);
+      const distance = ([a, b]) => Math.min(...Object.values(lab.layout).map(([c, d]) => Math.hypot(WIDE * (a - c), b - d)), 9);
       const best = spots.reduce((best, spot) => (distance(spot) > distance(best) + 0.01 ? spot : best));
       lab.layout = { ...lab.layout, [name]: best };
-      lab.scenario.link.push(newLink(from, name));
       lab.selected = { kind: "node", index: name };
     });
   }
@@ -131,7 +133,7 @@ export class Editing {
   #addFlow(from, to) {
     const { lab } = this;
     lab.change(() => {
-      const law = lab.scenario.flow.length ? lawOf(lab.scenario.flow[0]) : "jetmax";
+      const law = lab.scenario.flow.length ? lawOf(lab.scenario.flow[0]) : "cubic";
       lab.scenario.flow.push({ name: freeName(lab.scenario.flow.map((flow) => flow.name), "x"), law, from, to });
       lab.selected = { kind: "flow", index: lab.scenario.flow.length - 1 };
     });
@@ -139,10 +141,9 @@ export class Editing {
 
   /** True if the selected item can be removed. */
   get removable() {
-    const { scenario, selected: { kind, index } } = this.lab;
-    if (kind === "flow") return scenario.flow.length > 1 && Boolean(scenario.flow[index]);
-    if (kind === "link") return scenario.link.length > 1 && Boolean(scenario.link[index]);
-    return nodes(scenario).length > 2;
+    const { scenario, layout, selected: { kind, index } } = this.lab;
+    if (kind === "node") return drawnNodes(scenario, layout).includes(index);
+    return Boolean(scenario[kind][index]);
   }
 
   /** Removes the selected item. */
@@ -153,7 +154,11 @@ export class Editing {
     lab.change(() => {
       if (kind === "flow") lab.scenario.flow.splice(index, 1);
       else if (kind === "link") lab.scenario.link.splice(index, 1);
-      else removeNode(lab.scenario, String(index));
+      else {
+        removeNode(lab.scenario, String(index));
+        const { [index]: _, ...layout } = lab.layout;
+        lab.layout = layout;
+      }
       lab.selected = { kind: "link", index: 0 };
     });
   }

@@ -1,7 +1,8 @@
 /** Form fields: a label, a slider or a choice, a text, and an error message. */
 
-import { element } from "./dom.js";
+import { coded, element } from "./dom.js";
 import { format, parse } from "./units.js";
+import { words } from "./words.js";
 
 /** @import { Kind } from "./types.js" */
 
@@ -55,9 +56,10 @@ function field({ label: text, key, help }, control, update, ...slider) {
   fields += 1;
   control.id = `field-${fields}`;
   control.dataset.key = key;
-  const label = element("label", { for: control.id, text, title: help });
+  const label = element("label", { for: control.id, text });
   const message = element("p", { class: "wrong", id: `wrong-${fields}`, role: "alert", hidden: true });
   const row = element("div", { class: "field" }, label, control, ...slider, message);
+  if (help) label.after(...helping(text, help));
   update();
   return {
     row, key, update,
@@ -70,6 +72,22 @@ function field({ label: text, key, help }, control, update, ...slider) {
       }
     },
   };
+}
+
+/**
+ * Creates a button that shows a help text, and the text.
+ *
+ * @param {string} label
+ * @param {string} help
+ */
+function helping(label, help) {
+  const text = element("p", { class: "help", hidden: true }, ...coded(help));
+  const button = element("button", { type: "button", class: "ask", text: "?", "aria-label": words.help(label), "aria-expanded": "false" });
+  button.addEventListener("click", () => {
+    text.hidden = !text.hidden;
+    button.setAttribute("aria-expanded", String(!text.hidden));
+  });
+  return [button, text];
 }
 
 /**

@@ -1,11 +1,11 @@
 /** Opened files: a scenario, its traces, and saved tables. */
 
-import { parse, run, withTraces } from "./runner.js";
+import { check, parse, withTraces } from "./runner.js";
 import { isScenario } from "./share.js";
 import { readCsv } from "./stored.js";
 import { format } from "./units.js";
 
-/** @import { Resolved, Result, Scenario, Tables } from "./types.js" */
+/** @import { Result, Scenario, Tables } from "./types.js" */
 
 const FORM = "A scenario needs [[link]] entries with “from” and “to”, and [[flow]] entries. [[memory]] and [[route]] are lists of tables; [law] has one table per law.";
 const MAX_SCENARIO_BYTES = 1_000_000;
@@ -98,7 +98,7 @@ export async function readFiles(files, current) {
  * @returns {Promise<Result>}
  */
 async function readTables(files, scenario) {
-  const resolved = await resolvedOf(scenario);
+  const resolved = await check(scenario);
   /** @type {Tables} */
   const tables = {};
   for (const file of files) {
@@ -111,19 +111,4 @@ async function readTables(files, scenario) {
     resolved, tables, now: resolved.duration_s, summary: null, done: true, scenario,
     stored: { path, origin: "read from CSV tables" },
   };
-}
-
-/**
- * Runs a scenario; returns its network.
- *
- * @param {Scenario} scenario
- * @returns {Promise<Resolved>}
- */
-function resolvedOf(scenario) {
-  return new Promise((resolve, reject) => {
-    run("check", structuredClone(scenario), (result) => {
-      if (result.wrong) reject(new Error(result.wrong[0]));
-      else if (result.done) resolve(result.resolved);
-    });
-  });
 }

@@ -1,7 +1,8 @@
 /** Six lessons, each with a prediction, an experiment and a question. A test verifies their statements. */
 
 import { element } from "./dom.js";
-import { flows, outcome } from "./series.js";
+import { lost, percent } from "./measures.js";
+import { flows, jain, outcome } from "./series.js";
 import { format, parse, short } from "./units.js";
 
 /**
@@ -55,32 +56,8 @@ function line(name, duration, link, flow, law) {
   };
 }
 
-/** @param {number | null | undefined} share */
-const percent = (share) => `${short(100 * (share ?? 0))} %`;
 /** @param {Outcome["flows"]} flows */
 const listed = (flows) => flows.map(({ name, rate }) => `${name} ${rate === null ? "–" : format("rate", rate)}`).join(", ");
-
-/**
- * Returns the fraction of dropped packets.
- *
- * @param {Result} result
- */
-function lost({ summary }) {
-  const flows = summary?.flows ?? [];
-  const sent = flows.reduce((sum, flow) => sum + flow.sent_packets, 0);
-  return sent ? flows.reduce((sum, flow) => sum + flow.dropped_packets, 0) / sent : 0;
-}
-
-/**
- * Returns Jain's index of `rate / fair rate`. The index is 1 if every flow has its fair rate.
- *
- * @param {Outcome["flows"]} flows
- */
-export function jain(flows) {
-  const shares = flows.flatMap(({ rate, fair }) => (rate !== null && fair ? [rate / fair] : []));
-  const sum = shares.reduce((a, b) => a + b, 0);
-  return shares.length ? (sum * sum) / (shares.length * shares.reduce((a, b) => a + b * b, 0)) : NaN;
-}
 
 /**
  * Returns `(largest - smallest) / mean` of the rates of a flow in the last quarter of a run.

@@ -225,6 +225,11 @@ export class Opening {
     this.#name(hash);
   }
 
+  /** Opens an empty drawing. */
+  openEmpty() {
+    this.#load({ name: "own network", duration: "30 s", link: [], flow: [] }, { compare: "" });
+  }
+
   /** @param {string} name */
   async openPreset(name) {
     this.#load(await readScenario(await preset(name)), { preset: name });

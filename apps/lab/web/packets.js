@@ -3,6 +3,7 @@
 import { play } from "./runner.js";
 import { look } from "./panels.js";
 import { bufferBytes, crosses } from "./series.js";
+import { QUEUE } from "./stage.js";
 
 /**
  * @import { Line, Stage } from "./stage.js"
@@ -15,8 +16,6 @@ const MAX_ROWS = 300_000;
 const MAX_PERIODS = 3;
 /** Outcomes of a stay at a link, as in `apps/lab/src/output.rs`. */
 const FATE = { dropped: 1, lost: 2 };
-/** Length of the drawing of a full queue, pixels. */
-const BOX = 46;
 const SMALL_BOX = 16;
 /** Smallest drawn buffer of a queue, bytes. */
 const MIN_BUFFER_BYTES = 8000;
@@ -183,7 +182,7 @@ export class Packets {
       return stays.ack[row] ? flow.ack_bytes : flow.packet_bytes;
     });
     const room = Math.max(buffer ?? 0, sizes.reduce((sum, size) => sum + size, 0), MIN_BUFFER_BYTES);
-    const box = dense ? SMALL_BOX : BOX;
+    const box = dense ? SMALL_BOX : QUEUE;
     const [x, y] = [line.x1 + line.nx * 5, line.y1 + line.ny * 5];
     pen.save();
     pen.translate(x, y);

@@ -157,3 +157,12 @@ function signalTitle(resolved) {
   const active = queues.filter((name) => !name.startsWith("drop_"));
   return active.length ? `Signals of queues (${active.join(", ")})` : "Routers and queues signal nothing";
 }
+
+/**
+ * Returns the largest value of each panel.
+ *
+ * @param {Panel[]} all
+ */
+export function peaksOf(all) {
+  return Object.fromEntries(all.map(({ key, peak }) => [key, peak]));
+}

@@ -3,6 +3,7 @@
 import uPlot from "uplot";
 import { element } from "./dom.js";
 import { NAMES_WIDTH, namesAtEnds } from "./names.js";
+import { words } from "./words.js";
 
 /** @import { Panel } from "./panels.js" */
 
@@ -36,13 +37,13 @@ function options(panel, width, last) {
   const axis = { stroke: css("--quiet"), font: "12px system-ui, sans-serif", grid, ticks: grid };
   return {
     width,
-    height: HEIGHTS[panel.key] + (last ? 26 : 0),
+    height: HEIGHTS[panel.key] + (last ? 30 : 14),
     padding: [8, NAMES_WIDTH, 0, 0],
     legend: { show: false },
     cursor: { drag: { x: false, y: false }, sync: { key: "lab" }, points: { size: 6 } },
     axes: [
-      { ...axis, size: last ? 40 : 8, label: last ? "time (s)" : undefined, labelSize: 16, labelFont: axis.font,
-        values: (_, ticks) => (last ? ticks.map(String) : ticks.map(() => "")) },
+      { ...axis, size: last ? 40 : 24, label: last ? words.plots.time : undefined, labelSize: 16, labelFont: axis.font,
+        values: (_, ticks) => ticks.map(String) },
       { ...axis, size: 62, values: (_, ticks) => ticks.map((x) => `${Number(x.toPrecision(6))}`) },
     ],
     series: [

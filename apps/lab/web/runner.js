@@ -4,7 +4,7 @@
  * the first worker has compiled the engine.
  */
 
-/** @import { Catalogue, Reply, Request, Result, RunRequest, Scenario, SideName, SmallRequest } from "./types.js" */
+/** @import { Catalogue, Reply, Request, Resolved, Result, RunRequest, Scenario, SideName, SmallRequest } from "./types.js" */
 
 /**
  * Starts a worker. Returns a function that sends a request, and passes each reply to a listener.
@@ -30,7 +30,7 @@ function open(script) {
   };
   return (request, listener) => {
     number += 1;
-    waiting.set(number, listener);
+    if (request.kind !== "stop") waiting.set(number, listener);
     worker.postMessage({ ...request, id: number });
   };
 }
@@ -76,6 +76,11 @@ export function run(side, scenario, show) {
     result.done = Boolean(last);
     show(result);
   });
+}
+
+/** Ends the current runs. Their results then have the rows until now. */
+export function stop() {
+  runs({ kind: "stop" }, () => {});
 }
 
 /**
@@ -129,6 +134,14 @@ export const withTraces = async (scenario, files) => (await small({ kind: "trace
  * @returns {Promise<number | null>}
  */
 export const lineOf = async (mistake, toml) => (await small({ kind: "line", mistake, toml })).line;
+
+/**
+ * Returns the network of a scenario. An error has a line per mistake.
+ *
+ * @param {Scenario} scenario
+ * @returns {Promise<Resolved>}
+ */
+export const check = async (scenario) => (await small({ kind: "check", scenario })).resolved;
 
 /**
  * Returns laws and queue disciplines with their parameters.

@@ -1,11 +1,14 @@
 /** Runs of the scenario: reruns it, and shows results and errors. */
 
 import { $, element } from "./dom.js";
-import { panels } from "./panels.js";
+import { measures, showMeasures } from "./measures.js";
+import { panels, peaksOf } from "./panels.js";
 import { run } from "./runner.js";
-import { place, withLaw } from "./scenario.js";
+import { isComplete, lawOf, place, useMarks, withLaw } from "./scenario.js";
+import { lawsOf } from "./series.js";
 import { statusOf } from "./status.js";
-import { parse } from "./units.js";
+import { format, parse } from "./units.js";
+import { words } from "./words.js";
 
 /**
  * @import { Clock } from "./clock.js"
@@ -20,6 +23,10 @@ import { parse } from "./units.js";
 
 /** Number of changes of the scenario after which the pieces of an unfinished older run are no longer shown. */
 const MAX_VERSIONS_BEHIND = 50;
+/** Time after which a run shows its progress, ms. */
+const SLOW_MS = 400;
+/** Error of a law that needs marks in a network without them. */
+const NEEDS_MARKS = /no queue on its path marks packets/;
 
 export class Runs {
   /** @param {{lab: State, sides: Sides, clock: Clock, controls: Controls, lessons: Lessons, theory: Theory}} page */
@@ -33,6 +40,12 @@ export class Runs {
     const { stored, compare } = lab;
     $("stored").hidden = !stored;
     $("raised").textContent = "";
+    $("running").hidden = true;
+    this.page.theory.wait();
+    if (!isComplete(lab.scenario)) {
+      this.#showEmpty();
+      return;
+    }
     if (stored) this.#showStored(stored);
     else this.#run(sides.a, structuredClone(lab.scenario));
     if (compare) this.#run(sides.b, withLaw(lab.scenario, compare));
@@ -40,6 +53,22 @@ export class Runs {
       Object.assign(sides.b, { result: null, version: lab.version });
       this.#setErrors(sides.b, []);
     }
+  }
+
+  /** Shows that the scenario lacks links or flows. */
+  #showEmpty() {
+    const { lab, sides, theory } = this.page;
+    for (const side of Object.values(sides)) {
+      Object.assign(side, { result: null, version: lab.version });
+      side.plots.clear();
+      side.removePackets();
+      this.#setErrors(side, []);
+      showMeasures($(`measures-${side.name}`), []);
+      $(`title-${side.name}`).textContent = "";
+    }
+    theory.clear();
+    $("status").textContent = words.run.empty;
+    document.body.dataset.redrawMs = "0";
   }
 
   /**
@@ -76,6 +105,7 @@ export class Runs {
     side.version = version;
     side.result = { ...result };
     this.#draw(side, side.result);
+    if (newest) this.#showProgress(side.result, performance.now() - started);
     if (!result.done || !newest) return;
     if (side === sides.a) {
       lessons.show(side.result);
@@ -130,7 +160,7 @@ export class Runs {
   #draw(side, result) {
     const { lab, clock, lessons, sides: { a, b } } = this.page;
     const other = side === a ? b : a;
-    const { duration_s: duration, flows } = result.resolved;
+    const { duration_s: duration } = result.resolved;
     /** @param {Panel[]} all */
     const visible = (all) => (lessons.plot ? all.filter(({ key }) => key === lessons.plot) : all);
     let own = panels(result, lab.dark);
@@ -140,8 +170,9 @@ export class Runs {
       other.plots.show(visible(compared), other.result.resolved.duration_s);
     }
     side.plots.show(visible(own), duration);
-    $(`title-${side.name}`).textContent = lab.compare ? [...new Set(flows.map((flow) => flow.law))].join(", ") : "";
+    $(`title-${side.name}`).textContent = lab.compare ? lawsOf(result.resolved).join(", ") : "";
     $(`title-${side.name}`).hidden = !lab.compare;
+    if (result.done) showMeasures($(`measures-${side.name}`), lessons.plot ? [] : measures(result));
     clock.time = Math.min(clock.time, duration);
     side.plots.mark(clock.time);
     clock.showTime();
@@ -155,9 +186,23 @@ export class Runs {
     }
   }
 
+  /**
+   * Shows the progress of a run that takes long, with a button that stops it.
+   *
+   * @param {Result} result
+   * @param {number} passed ms
+   */
+  #showProgress({ done, now, resolved }, passed) {
+    const { a, b } = this.page.sides;
+    if (!done && passed > SLOW_MS) {
+      $("progress").textContent = words.run.progress(format("time", now), format("time", resolved.duration_s));
+      $("running").hidden = false;
+    } else if (a.result?.done && (b.result?.done ?? true)) $("running").hidden = true;
+  }
+
   #showStatus() {
     const { result, wrong } = this.page.sides.a;
-    if (wrong.length) $("status").textContent = "The plots show the last valid values.";
+    if (wrong.length) $("status").textContent = words.run.lastValid;
     else if (result?.done) $("status").textContent = statusOf(result);
   }
 
@@ -173,25 +218,31 @@ export class Runs {
     this.#showStatus();
     const { a, b } = this.page.sides;
     const found = [...new Set([...a.wrong, ...b.wrong])].map((line) => ({ line, where: place(line) }));
-    const fieldless = this.page.controls.showErrors(found);
-    $("mistakes").hidden = fieldless.length === 0;
-    $("mistakes").replaceChildren(...fieldless.map(({ line, where: { list, index } }) => {
-      const item = element("li", { text: a.wrong.includes(line) ? line : `Second law: ${line}` });
-      if (list === "link" || list === "flow") {
-        const button = element("button", { type: "button", text: "Show" });
-        button.addEventListener("click", () => this.page.lab.select(list, index));
+    const hidden = this.page.controls.showErrors(found);
+    $("mistakes").hidden = hidden.length === 0;
+    $("mistakes").replaceChildren(...hidden.map(({ line, where: { list, index }, field }) => {
+      const item = element("li", { text: a.wrong.includes(line) ? line : words.run.second(line) });
+      /** @type {(text: string, act: () => void) => void} */
+      const offer = (text, act) => {
+        const button = element("button", { type: "button", text });
+        button.addEventListener("click", act);
         item.append(" ", button);
-      }
+      };
+      if (NEEDS_MARKS.test(line)) this.#offerMarks(offer);
+      else if (field) offer(words.run.show, () => field.row.scrollIntoView({ block: "center" }));
+      else if (list === "link" || list === "flow") offer(words.run.show, () => this.page.lab.select(list, index));
       return item;
     }));
   }
-}
 
-/**
- * Returns the largest value of each panel.
- *
- * @param {Panel[]} all
- */
-function peaksOf(all) {
-  return Object.fromEntries(all.map(({ key, peak }) => [key, peak]));
+  /**
+   * Offers queues that mark packets, for a law that needs marks.
+   *
+   * @param {(text: string, act: () => void) => void} offer
+   */
+  #offerMarks(offer) {
+    const { lab } = this.page;
+    const laws = [lab.compare, ...lab.scenario.flow.map(lawOf)];
+    offer(words.run.useMarks, () => lab.change(() => useMarks(lab.scenario, laws.includes("prague") ? "prague" : "")));
+  }
 }

@@ -1,6 +1,7 @@
 /** Files that the page saves: the scenario, its plots and its tables. */
 
 import { toToml } from "./scenario.js";
+import { lawsOf } from "./series.js";
 import { csv, png, save, svg } from "./vector.js";
 
 /** @import { Result, Scenario } from "./types.js" */
@@ -9,14 +10,28 @@ import { csv, png, save, svg } from "./vector.js";
 const fileName = (scenario) => String(scenario.name || "scenario").replace(/[^\w.-]+/g, "-").slice(0, 80);
 
 /**
- * Functions that save a file, by the id of their button.
+ * Saves a table of each result. Names of files contain the laws of compared results.
  *
- * @type {{[id: string]: (scenario: Scenario, result: Result) => void}}
+ * @param {Scenario} scenario
+ * @param {Result[]} results
+ * @param {"flows" | "links"} table
+ */
+function saveTables(scenario, results, table) {
+  for (const result of results) {
+    const law = results.length > 1 ? `-${lawsOf(result.resolved).join("-")}` : "";
+    save(`${fileName(scenario)}${law}-${table}.csv`, csv(result, table), "text/csv");
+  }
+}
+
+/**
+ * Functions that save a file, by the id of their button. The results are the run, and the run of the second law.
+ *
+ * @type {{[id: string]: (scenario: Scenario, results: Result[]) => void}}
  */
 export const SAVES = {
   "save-toml": (scenario) => save(`${fileName(scenario)}.toml`, toToml(scenario), "text/plain"),
-  "save-svg": (scenario, result) => save(`${fileName(scenario)}.svg`, svg(result, scenario.name), "image/svg+xml"),
-  "save-png": async (scenario, result) => save(`${fileName(scenario)}.png`, await png(svg(result, scenario.name))),
-  "save-flows": (scenario, result) => save(`${fileName(scenario)}-flows.csv`, csv(result, "flows"), "text/csv"),
-  "save-links": (scenario, result) => save(`${fileName(scenario)}-links.csv`, csv(result, "links"), "text/csv"),
+  "save-svg": (scenario, results) => save(`${fileName(scenario)}.svg`, svg(results, scenario.name), "image/svg+xml"),
+  "save-png": async (scenario, results) => save(`${fileName(scenario)}.png`, await png(svg(results, scenario.name))),
+  "save-flows": (scenario, results) => saveTables(scenario, results, "flows"),
+  "save-links": (scenario, results) => saveTables(scenario, results, "links"),
 };

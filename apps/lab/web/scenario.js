@@ -1,6 +1,6 @@
 /** Functions on scenarios, which have the structure of a scenario file. */
 
-/** @import { Flow, Resolved, Scenario } from "./types.js" */
+/** @import { Flow, Layout, Resolved, Scenario } from "./types.js" */
 
 /**
  * Returns the names of the nodes, in the order of the links.
@@ -9,6 +9,37 @@
  */
 export function nodes(scenario) {
   return [...new Set(scenario.link.flatMap((link) => [link.from, link.to]))];
+}
+
+/**
+ * Returns the names of all drawn nodes. Nodes without links exist only in the layout.
+ *
+ * @param {Scenario} scenario
+ * @param {Layout} layout
+ */
+export function drawnNodes(scenario, layout) {
+  return [...new Set([...nodes(scenario), ...Object.keys(layout)])];
+}
+
+/**
+ * Returns true if a scenario has links and flows, so that it can run.
+ *
+ * @param {Scenario} scenario
+ */
+export function isComplete({ link, flow }) {
+  return link.length > 0 && flow.length > 0;
+}
+
+/**
+ * Replaces drop-tail queues by queues that mark packets: DualPI2 for TCP Prague, and RED for others.
+ *
+ * @param {Scenario} scenario
+ * @param {string} law law that needs marks
+ */
+export function useMarks(scenario, law) {
+  for (const link of scenario.link) {
+    if ((link.queue ?? "drop_tail") === "drop_tail") link.queue = law === "prague" ? "dualpi2" : { red: { ecn: true } };
+  }
 }
 
 /**

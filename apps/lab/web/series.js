@@ -229,3 +229,23 @@ export function outcome(result) {
     dropped: result.summary?.links.reduce((sum, link) => sum + link.dropped_packets, 0) ?? null,
   };
 }
+
+/**
+ * Returns Jain's index of `rate / fair rate`. The index is 1 if every flow has its fair rate.
+ *
+ * @param {ReturnType<typeof outcome>["flows"]} flows
+ */
+export function jain(flows) {
+  const shares = flows.flatMap(({ rate, fair }) => (rate !== null && fair ? [rate / fair] : []));
+  const sum = shares.reduce((a, b) => a + b, 0);
+  return shares.length ? (sum * sum) / (shares.length * shares.reduce((a, b) => a + b * b, 0)) : NaN;
+}
+
+/**
+ * Returns the names of the laws of a network.
+ *
+ * @param {Resolved} resolved
+ */
+export function lawsOf({ flows }) {
+  return [...new Set(flows.map(({ law }) => law))];
+}

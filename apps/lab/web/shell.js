@@ -2,13 +2,15 @@
 
 import { named } from "./controls.js";
 import { $ } from "./dom.js";
+import { symbols } from "./key.js";
 import { LESSONS } from "./lessons.js";
 import { PRESETS } from "./presets.js";
-import { catalogue } from "./runner.js";
+import { catalogue, stop } from "./runner.js";
 import { SAVES } from "./saves.js";
 import { drawnPath, lawOf, setLaw } from "./scenario.js";
 import { SPEEDS } from "./speeds.js";
 import { short } from "./units.js";
+import { words } from "./words.js";
 
 /**
  * @import { Clock } from "./clock.js"
@@ -21,6 +23,9 @@ import { short } from "./units.js";
  * @import { Result } from "./types.js"
  */
 
+/** Choice of an empty drawing in the list of networks. */
+const EMPTY = "empty";
+
 export class Shell {
   /** @param {{lab: State, sides: Sides, clock: Clock, controls: Controls, editing: Editing, lessons: Lessons,
    *   opening: Opening}} page */
@@ -32,7 +37,9 @@ export class Shell {
   async start() {
     this.#listen();
     document.body.classList.toggle("embed", new URLSearchParams(location.search).has("embed"));
-    fill("preset", [["", "own network"], ...PRESETS]);
+    fill("preset", [["", words.preset.own], [EMPTY, words.preset.empty], ...PRESETS]);
+    $("key").replaceChildren(...symbols());
+    $("preset").options[0].hidden = true; // shown only while it is the current choice
     fill("speed", SPEEDS.map((speed) => [String(speed), speed < 1 ? `1/${Math.round(1 / speed)}` : `${short(speed)}×`]));
     this.page.lab.catalogue = await catalogue();
     const laws = this.page.lab.catalogue.laws.map(named);
@@ -60,6 +67,7 @@ export class Shell {
     $("law-all").value = laws.size === 1 ? [...laws][0] : "";
     $("undo").disabled = !lab.undoable;
     $("remove").disabled = !editing.removable;
+    $("about").textContent = typeof scenario.description === "string" ? scenario.description : "";
     this.page.clock.stale = true;
   }
 
@@ -69,19 +77,23 @@ export class Shell {
     const onClick = (id, call) => $(id).addEventListener("click", call);
     /** @type {(id: "preset" | "law-all" | "compare" | "speed", call: (value: string) => void) => void} */
     const onChoice = (id, call) => $(id).addEventListener("change", () => call($(id).value));
-    onChoice("preset", (name) => name && opening.openPreset(name).catch((error) => opening.notice(error.message)));
+    onChoice("preset", (name) => {
+      if (name === EMPTY) opening.openEmpty();
+      else opening.openPreset(name).catch((error) => opening.notice(error.message));
+    });
     onChoice("law-all", (law) => law && lab.change(() => lab.scenario.flow.forEach((flow) => setLaw(flow, law))));
     onChoice("compare", (law) => lab.compareWith(law));
     onChoice("speed", (speed) => clock.setSpeed(Number(speed)));
     onClick("lessons-open", () => (lessons.lesson ? opening.closeLesson() : opening.openLesson(LESSONS[0])));
+    onClick("stop", stop);
     onClick("run-here", () => lab.rerun({ stored: null }));
     onClick("undo", () => opening.undo());
     onClick("share", () => opening.share());
     for (const [id, call] of Object.entries(SAVES)) {
       onClick(id, () => {
         $("files").open = false;
-        const { result } = sides.a;
-        if (id === "save-toml" || result?.done) call(lab.scenario, /** @type {Result} */ (result));
+        const results = (lab.compare ? [sides.a, sides.b] : [sides.a]).map(({ result }) => result);
+        if (id === "save-toml" || results.every((result) => result?.done)) call(lab.scenario, /** @type {Result[]} */ (results));
         else opening.notice("The run is not finished; try again in a moment.");
       });
     }

@@ -1,8 +1,9 @@
 /** Drawing of a network, which the pointer and the keyboard can edit. */
 
 import { shape } from "./dom.js";
+import { placeLabels } from "./labels.js";
 import { look } from "./panels.js";
-import { nodes } from "./scenario.js";
+import { drawnNodes, nodes } from "./scenario.js";
 
 /** @import { Act, Flow, Layout, Link, Scenario, Selected, Spot } from "./types.js" */
 
@@ -24,6 +25,10 @@ const MAX_HOSTS = 6;
 const MAX_LABELS = 30;
 /** Limit on the columns of nodes in one row. */
 const MAX_COLUMNS = 12;
+/** Room above and below the nodes for queues and hosts, pixels. */
+const [ABOVE, BELOW] = [64, 50];
+/** Length of the drawing of a full queue, pixels. */
+export const QUEUE = 46;
 const NODE = { width: 38, height: 30 };
 const SMALL_NODE = { width: 30, height: 16 };
 /** Width of the narrowest node with a name. */
@@ -188,7 +193,7 @@ export class Stage {
     const [width, height] = this.#size;
     const side = this.#side;
     const [x, y] = this.#view?.layout[name] ?? [0.5, 0.5];
-    return [side + x * (width - 2 * side), 44 + y * (height - 88)];
+    return [side + x * (width - 2 * side), ABOVE + y * (height - ABOVE - BELOW)];
   }
 
   /**
@@ -225,9 +230,14 @@ export class Stage {
     const ratio = window.devicePixelRatio || 1;
     this.canvas.width = width * ratio;
     this.canvas.height = height * ratio;
-    this.lines = [];
-    const links = scenario.link.map((link, i) => this.#link(view, link, i));
-    this.svg.replaceChildren(...links, ...this.#hosts(view), ...nodes(scenario).map((name) => this.#nodeShape(view, name)));
+    const forward = scenario.link.map(({ from, to }) => this.#line(from, to));
+    const directions = scenario.link.map(({ from, to, duplex }, i) => (duplex ? [forward[i], this.#line(to, from)] : [forward[i]]));
+    this.lines = directions.flat();
+    const texts = scenario.link.map(labelOf);
+    const spots = this.dense ? forward.map(({ x1, x2, y1, y2 }) => ({ x: (x1 + x2) / 2, y: (y1 + y2) / 2 - 14 }))
+      : placeLabels(texts.map((text, i) => ({ text, line: forward[i] })), this.lines, this.#boxes(view), [width, height]);
+    const links = scenario.link.map((link, i) => this.#link(view, link, i, directions[i], texts[i], spots[i]));
+    this.svg.replaceChildren(...links, ...this.#hosts(view), ...drawnNodes(scenario, view.layout).map((name) => this.#nodeShape(view, name)));
     const again = focused && this.svg.querySelector(`[data-key="${CSS.escape(focused)}"]`);
     if (again instanceof SVGElement) again.focus();
   }
@@ -249,7 +259,7 @@ export class Stage {
    * @param {View} view
    */
   #height({ scenario, layout }) {
-    const spots = nodes(scenario).map((name) => layout[name] ?? [0.5, 0.5]);
+    const spots = drawnNodes(scenario, layout).map((name) => layout[name] ?? [0.5, 0.5]);
     if (this.dense) {
       const columns = Map.groupBy(spots, ([x]) => Math.round(x * 50));
       const most = Math.max(...Array.from(columns.values(), (column) => column.length));
@@ -260,24 +270,34 @@ export class Stage {
   }
 
   /**
+   * Returns the boxes of nodes and queues, which labels avoid.
+   *
+   * @param {View} view
+   */
+  #boxes({ scenario, layout }) {
+    const { width, height } = this.#node;
+    const boxes = drawnNodes(scenario, layout).map((name) => this.#spot(name)).map(([x, y]) => {
+      return { left: x - width / 2 - 3, right: x + width / 2 + 3, top: y - height / 2 - 3, bottom: y + height / 2 + 3 };
+    });
+    const queues = this.lines.map(({ x1, y1, nx, ny }) => [x1, y1, x1 + nx * QUEUE, y1 + ny * QUEUE]).map(([x1, y1, x2, y2]) => {
+      return { left: Math.min(x1, x2) - 6, right: Math.max(x1, x2) + 6, top: Math.min(y1, y2) - 6, bottom: Math.max(y1, y2) + 6 };
+    });
+    return [...boxes, ...queues];
+  }
+
+  /**
    * @param {View} view
    * @param {Link} link
    * @param {number} i
+   * @param {Line[]} directions
+   * @param {string} words
+   * @param {{x: number, y: number}} spot centre of the label
    */
-  #link({ selected }, link, i) {
+  #link({ selected }, link, i, directions, words, { x, y }) {
     const chosen = selected.kind === "link" && selected.index === i;
-    const forward = this.#line(link.from, link.to);
-    const directions = link.duplex ? [forward, this.#line(link.to, link.from)] : [forward];
-    this.lines.push(...directions);
+    const [forward] = directions;
     const wires = directions.map((line) => shape("line", { x1: line.x1, y1: line.y1, x2: line.x2, y2: line.y2, class: "wire" }));
-    const middle = [(forward.x1 + forward.x2) / 2 + forward.nx * 16, (forward.y1 + forward.y2) / 2 + forward.ny * 16];
-    const upright = Math.abs(forward.ux) > 0.5;
-    const changes = [link.changes, link.reverse?.changes].some((of) => (Array.isArray(of) ? of.length : of));
-    const words = `${link.capacity} · ${link.delay}${changes ? ", changes" : ""}`;
-    const label = shape("text", {
-      x: upright ? middle[0] : middle[0] + Math.sign(forward.nx) * 6, y: upright ? middle[1] + (forward.ny > 0 ? 10 : 0) : middle[1],
-      class: "label", "text-anchor": upright ? "middle" : forward.nx > 0 ? "start" : "end",
-    }, words);
+    const label = shape("text", { x, y: y + 4, class: "label", "text-anchor": "middle" }, words);
     const grip = shape("line", {
       x1: forward.x1, y1: forward.y1, x2: forward.x2, y2: forward.y2, class: "grip",
     });
@@ -313,7 +333,7 @@ export class Stage {
     });
     /** @type {SVGElement[]} */
     const parts = [];
-    const far = Math.max(32, this.#side / 2);
+    const far = Math.max(32, this.#side * 0.4);
     for (const [node, hosts] of at) {
       const [x, y] = this.#spot(node);
       const groups = Map.groupBy(hosts.slice(0, MAX_HOSTS), (host) => `${host.ux} ${host.uy}`);
@@ -341,7 +361,7 @@ export class Stage {
     const chosen = selected.kind === "flow" && selected.index === i;
     const count = (flow.count ?? 1) > 1 ? ` ×${flow.count}` : "";
     const outward = Math.abs(uy) > 0.7 ? "middle" : ux < 0 ? "end" : "start";
-    const letters = outward === "middle" ? 6 : Math.floor((this.#side - Math.abs(hx - x) - 9) / 7.6);
+    const letters = outward === "middle" ? 6 : Math.floor((this.#side - Math.abs(hx - x) - 9) / 6.9);
     const text = shape("text", {
       x: hx + (outward === "end" ? -9 : outward === "start" ? 9 : 0),
       y: hy + (outward === "middle" ? Math.sign(uy) * 12 + 7 : 4), class: "label", "text-anchor": outward,
@@ -400,7 +420,7 @@ export class Stage {
       const move = (to) => {
         const [dx, dy] = [to.clientX - begin[0], to.clientY - begin[1]];
         if (Math.hypot(dx, dy) < 4) return;
-        this.act.move(name, clamp(from[0] + dx / (width - 2 * side)), clamp(from[1] + dy / (height - 88)));
+        this.act.move(name, clamp(from[0] + dx / (width - 2 * side)), clamp(from[1] + dy / (height - ABOVE - BELOW)));
       };
       const drag = new AbortController();
       window.addEventListener("pointermove", move, drag);
@@ -423,6 +443,12 @@ export class Stage {
       call();
     });
   }
+}
+
+/** @param {Link} link */
+function labelOf({ capacity, delay, changes, reverse }) {
+  const varies = [changes, reverse?.changes].some((of) => (Array.isArray(of) ? of.length : of));
+  return `${capacity} · ${delay}${varies ? ", changes" : ""}`;
 }
 
 /** @param {number} x */

@@ -2,6 +2,7 @@
 
 import { ended } from "./series.js";
 import { format, short } from "./units.js";
+import { words } from "./words.js";
 
 /** @import { Resolved, Result, Summary } from "./types.js" */
 
@@ -16,9 +17,9 @@ export function statusOf(result) {
 }
 
 /** @param {Result} result */
-function countersOf({ resolved, summary, hops = 0, ms = 0, cut, now }) {
+function countersOf({ resolved, summary, hops = 0, ms = 0, early, now }) {
   return [
-    cut && `Stopped at ${format("time", now)}: a page simulates at most 30 million events; shorten the run or lower the capacities`,
+    early && words.run[early === "cut" ? "tooLong" : "stopped"](format("time", now)),
     `${hops.toLocaleString("en")} packet-hops in ${Math.round(ms)} ms`,
     summary && dropsOf(summary),
     summary && ended(resolved, summary),

@@ -1,7 +1,7 @@
 /** Text box with the scenario file. */
 
 import { $ } from "./dom.js";
-import { lineOf, run } from "./runner.js";
+import { check, lineOf } from "./runner.js";
 import { toToml } from "./scenario.js";
 
 /** @import { State } from "./state.js" */
@@ -39,13 +39,14 @@ export class TextBox {
     this.#showError("");
     if (!(await this.load(text, (error) => this.#showError(error)))) return;
     $("toml").value = text;
-    run("check", this.lab.scenario, async ({ wrong }) => {
-      if (!wrong) return;
-      const lines = await Promise.all(wrong.map(async (error) => {
+    try {
+      await check(this.lab.scenario);
+    } catch (mistake) {
+      const lines = /** @type {Error} */ (mistake).message.split("\n").map(async (error) => {
         const line = await lineOf(error, text);
         return line ? `line ${line}: ${error}` : error;
-      }));
-      this.#showError(lines.join("\n"));
-    });
+      });
+      this.#showError((await Promise.all(lines)).join("\n"));
+    }
   }
 }

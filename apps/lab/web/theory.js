@@ -1,7 +1,8 @@
 /** Predictions of theory for a scenario, from the server of `levelflow lab`. */
 
-import { element } from "./dom.js";
+import { coded, element } from "./dom.js";
 import { format, short } from "./units.js";
+import { words } from "./words.js";
 
 /** @import { Scenario } from "./types.js" */
 
@@ -18,6 +19,10 @@ const served = document.querySelector("meta[name=levelflow-server]") !== null;
 
 /** Pause from the last change to the request, ms. */
 const SETTLE_MS = 250;
+/** Limit on the rows of the table of flows. */
+const MAX_ROWS = 20;
+/** Limit on the names of links in a reason. */
+const MAX_NAMES = 4;
 
 /** Panel of predictions. */
 export class Theory {
@@ -40,18 +45,31 @@ export class Theory {
     this.#version += 1;
     const version = this.#version;
     if (!served) {
+      this.place.classList.remove("stale");
       this.place.replaceChildren(element("p", {
         text: "The command “levelflow lab” opens a page with the predictions of theory: equilibrium, stability, settling time.",
       }));
       return;
     }
-    this.place.classList.add("stale");
+    this.wait();
     this.#timer = setTimeout(async () => {
       const parts = await this.#answer(scenario);
       if (version !== this.#version) return;
       this.place.replaceChildren(...parts);
       this.place.classList.remove("stale");
     }, SETTLE_MS);
+  }
+
+  /** Dims the prediction of an older scenario. */
+  wait() {
+    this.place.classList.add("stale");
+  }
+
+  /** Removes the prediction. */
+  clear() {
+    clearTimeout(this.#timer);
+    this.#version += 1;
+    this.place.replaceChildren();
   }
 
   /** @param {Scenario} scenario */
@@ -74,18 +92,35 @@ const VERDICTS = { true: "stable", false: "unstable", null: "not known" };
 /** @param {Prediction} found */
 function show(found) {
   const head = element("tr", {}, ...["flow", "equilibrium", "limited by"].map((text) => element("th", { scope: "col", text })));
-  const rows = found.flows.map((flow) => element("tr", {},
+  const rows = found.flows.slice(0, MAX_ROWS).map((flow) => element("tr", {},
     element("th", { scope: "row", text: flow.name }),
     element("td", { text: format("rate", flow.rate_bps) }),
     element("td", { text: flow.bottleneck })));
+  if (found.flows.length > MAX_ROWS) {
+    rows.push(element("tr", {}, element("td", { colspan: 3, text: words.theory.more(found.flows.length - MAX_ROWS) })));
+  }
   const verdict = VERDICTS[String(found.stable)];
   const settling = found.time_s === null ? "not known" : `${format("time", found.time_s)} after the last start`;
   const facts = element("dl", {},
     element("dt", { text: "Stability" }), element("dd", { text: verdict, class: found.stable === false ? "bad" : "" }),
     element("dt", { text: "Settles" }), element("dd", { text: settling }));
-  const reasons = found.bottlenecks.flatMap(({ link, law, margin, why, breaks }) => [
-    `${link}, ${law}: ${why || VERDICTS.null}${margin === null ? "" : `; margin ${short(margin)}`}`,
-    ...(breaks ? [`Would make this link unstable: ${breaks}`] : []),
-  ]).map((text) => element("li", { text }));
+  const reasons = grouped(found.bottlenecks).flatMap(({ links, law, margin, why, breaks }) => [
+    `${links}, ${law}: ${why || VERDICTS.null}${margin === null ? "" : `; margin ${short(margin)}`}`,
+    ...(breaks ? [`Would make ${links.includes(",") ? "these links" : "this link"} unstable: ${breaks}`] : []),
+  ]).map((text) => element("li", {}, ...coded(text)));
   return [facts, element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows)), element("ul", { class: "reasons" }, ...reasons)];
+}
+
+/**
+ * Groups bottlenecks with the same reason.
+ *
+ * @param {Bottleneck[]} bottlenecks
+ */
+function grouped(bottlenecks) {
+  const groups = Map.groupBy(bottlenecks, ({ law, margin, why, breaks }) => JSON.stringify([law, margin?.toPrecision(3), why, breaks]));
+  return Array.from(groups.values(), (group) => {
+    const names = group.map(({ link }) => link);
+    const more = names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES + 1} more` : "";
+    return { ...group[0], links: `${names.slice(0, more ? MAX_NAMES - 1 : MAX_NAMES).join(", ")}${more}` };
+  });
 }

@@ -11,6 +11,7 @@
  *   reverse_path?: string[]}} Flow
  * @typedef {object} Scenario
  * @property {string} name
+ * @property {unknown} [description]
  * @property {string} duration
  * @property {string} [sample]
  * @property {number | string} [seed]
@@ -51,7 +52,7 @@
  *
  * @typedef {{name: string, dropped_packets: number, utilisation: number | null,
  *   queueing_delay_s?: {p99: number} | null}} LinkSummary
- * @typedef {{sent_packets: number, dropped_packets: number, started: number, finished: number,
+ * @typedef {{sent_packets: number, dropped_packets: number, lost_packets?: number, started: number, finished: number,
  *   aborted: number}} FlowSummary
  * @typedef {{links: LinkSummary[], flows: FlowSummary[], jain?: number | null, settled?: boolean,
  *   settling_s?: number}} Summary
@@ -69,7 +70,7 @@
  * @property {Summary | null} [summary] present in a complete result
  * @property {number} [ms] computing time
  * @property {number} [hops] link crossings of all packets
- * @property {boolean} [cut] true if the run reached the limit of events
+ * @property {"cut" | "stopped"} [early] reason of an early end: the limit of events, or the user
  * @property {string[]} [wrong] errors of an invalid scenario; other properties are then missing
  * @property {{path: string, origin: string}} [stored] source of a stored result
  */
@@ -99,11 +100,12 @@
  * If a newer request replaces a request, the older request gets the reply `dropped`.
  *
  * @typedef {"a" | "b"} SideName
- * @typedef {{kind: "run", side: SideName | "check", scenario: Scenario}} RunRequest
+ * @typedef {{kind: "run", side: SideName, scenario: Scenario, id?: number}} RunRequest
  * @typedef {{kind: "play", side: SideName, version: number, scenario: Scenario, from: number, to: number}} PlayRequest
  * @typedef {{kind: "parse", toml: string} | {kind: "traces", scenario: Scenario, files: {[name: string]: string}} |
- *   {kind: "line", mistake: string, toml: string} | {kind: "catalogue"}} SmallRequest answered without a run
- * @typedef {(RunRequest | PlayRequest | SmallRequest) & {id?: number}} Request
+ *   {kind: "line", mistake: string, toml: string} | {kind: "catalogue"} |
+ *   {kind: "check", scenario: Scenario}} SmallRequest answered without a run
+ * @typedef {(RunRequest | PlayRequest | SmallRequest | {kind: "stop"}) & {id?: number}} Request
  * @typedef {Partial<Result> & {id?: number, last?: boolean, dropped?: boolean, stays?: StayTable, line?: number | null,
  *   catalogue?: Catalogue}} Reply
  */

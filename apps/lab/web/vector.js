@@ -1,7 +1,8 @@
 /** Contents of saved files: the panels as SVG and PNG, the tables as CSV. */
 
 import { NAMES_WIDTH, namesAtEnds } from "./names.js";
-import { panels } from "./panels.js";
+import { panels, peaksOf } from "./panels.js";
+import { lawsOf } from "./series.js";
 
 /**
  * @import { Line, Panel } from "./panels.js"
@@ -77,7 +78,7 @@ function panelSvg(panel, top, duration, last) {
   const height = HEIGHTS[panel.key];
   const numbers = panel.lines.flatMap((line) => line.values.filter((x) => x !== null));
   const low = panel.low === null ? numbers.reduce((a, b) => Math.min(a, b), 0) : panel.low ?? 0;
-  const high = panel.high ?? (numbers.reduce((a, b) => Math.max(a, b), low) || low + 1);
+  const high = panel.high ?? (numbers.reduce((a, b) => Math.max(a, b), panel.low === null ? low : panel.most) || low + 1);
   /** @param {number} t */
   const x = (t) => LEFT + (t / duration) * (WIDTH - LEFT - RIGHT);
   /** @param {number} value */
@@ -117,25 +118,47 @@ function legend(all, top) {
 }
 
 /**
- * Returns the panels of a result as an SVG file with a white background.
+ * Draws the panels of a result. Returns the drawing and its height.
  *
  * @param {Result} result
  * @param {string} title
+ * @param {Panel[]} all
  */
-export function svg(result, title) {
-  const all = panels(result, false).filter((panel) => panel.lines.length);
+function column({ resolved }, title, all) {
   const { names, below } = legend(all, 52);
   let top = below + 36;
   const parts = all.map((panel, i) => {
-    const part = panelSvg(panel, top, result.resolved.duration_s, i === all.length - 1);
+    const part = panelSvg(panel, top, resolved.duration_s, i === all.length - 1);
     top += HEIGHTS[panel.key] + 40;
     return part;
   });
   const height = top + 10;
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${height}" width="${WIDTH}" height="${height}" role="img" aria-label="${escape(title)}">` +
+  const drawing = `<text class="title" x="${LEFT}" y="24" style="font-size:16px">${escape(title)}</text>${names}${parts.join("")}` +
+    `<text x="${(LEFT + WIDTH - RIGHT) / 2}" y="${height - 8}" text-anchor="middle">time (s)</text>`;
+  return { drawing, height };
+}
+
+/**
+ * Returns the panels of results as an SVG file with a white background. Two compared results have equal axes.
+ *
+ * @param {Result[]} results
+ * @param {string} title
+ */
+export function svg(results, title) {
+  /** @type {{[panel: string]: number}} */
+  const peaks = {};
+  for (const result of results) {
+    for (const [key, peak] of Object.entries(peaksOf(panels(result, false)))) peaks[key] = Math.max(peaks[key] ?? 0, peak);
+  }
+  const columns = results.map((result) => {
+    const law = results.length > 1 ? `: ${lawsOf(result.resolved).join(", ")}` : "";
+    return column(result, `${title}${law}`, panels(result, false, peaks).filter((panel) => panel.lines.length));
+  });
+  const [width, height] = [WIDTH * columns.length, Math.max(...columns.map((one) => one.height))];
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-label="${escape(title)}">` +
     `<style>text{font:12px system-ui,sans-serif;fill:#333}.title{font-weight:600}.grid{stroke:#ddd;fill:none}</style>` +
-    `<rect width="100%" height="100%" fill="#fff"/><text class="title" x="${LEFT}" y="24" style="font-size:16px">${escape(title)}</text>` +
-    `${names}${parts.join("")}<text x="${(LEFT + WIDTH - RIGHT) / 2}" y="${height - 8}" text-anchor="middle">time (s)</text></svg>\n`;
+    `<rect width="100%" height="100%" fill="#fff"/>` +
+    `${columns.map(({ drawing }, i) => `<g transform="translate(${i * WIDTH} 0)">${drawing}</g>`).join("")}</svg>\n`;
 }
 
 /**

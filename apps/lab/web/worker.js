@@ -18,6 +18,8 @@ const engines = new Map();
 const waiting = new Map();
 /** Version of the scenario in each engine for packet positions. @type {Map<string, number>} */
 const versions = new Map();
+/** Number of the last request that the user has stopped. */
+let stopped = 0;
 let busy = false;
 
 /** Compiles the engine; ignores the content type that the server declares. */
@@ -74,11 +76,13 @@ async function run(request, isOld) {
   let first = { resolved: engine.open(request.scenario) };
   let [due, pause] = [started + PIECE_MS, PIECE_MS];
   for (;;) {
-    const progress = engine.advance(Infinity, SLICE_EVENTS);
+    const progress = (request.id ?? 0) <= stopped ? "stopped" : engine.advance(Infinity, SLICE_EVENTS);
     const now = performance.now();
     if (progress !== "more") {
       const rows = { tables: engine.take(), now: engine.now, ...first };
-      const end = { summary: engine.summary(), cut: progress === "cut", ms: performance.now() - started };
+      /** @type {Reply["early"]} */
+      const early = progress === "cut" || progress === "stopped" ? progress : undefined;
+      const end = { summary: engine.summary(), early, ms: performance.now() - started };
       reply(request, { ...rows, ...end, hops: engine.packetHops, last: true });
       return;
     }
@@ -152,11 +156,16 @@ async function small(request) {
     case "traces": return { scenario: engine.traces(request.scenario, request.files) };
     case "line": return { line: engine.line(request.mistake, request.toml) };
     case "catalogue": return { catalogue: engine.catalogue() };
+    case "check": return { resolved: engine.open(request.scenario) };
   }
 }
 
 /** @param {MessageEvent<Request>} message */
 onmessage = async ({ data: request }) => {
+  if (request.kind === "stop") {
+    stopped = request.id ?? 0;
+    return;
+  }
   if (request.kind !== "run" && request.kind !== "play") {
     try {
       reply(request, { ...await small(request), last: true });
