@@ -1,4 +1,7 @@
-"""FAST: each flow keeps a fixed number of packets queued. Rates maximise the sum of `log x`, weighted by these numbers."""
+"""FAST: each flow keeps a fixed number of packets queued.
+
+Rates maximise the sum of `log x`, weighted by these numbers.
+"""
 
 from __future__ import annotations
 

@@ -6,8 +6,8 @@
 
 `g_l` is the fair share of link `l`, `p_l` its price and `y_l` its load. `x_r` is the rate of flow `r`. `N_l` is the
 number of flows that respond to link `l`. `u_l` is the load of flows that cross link `l` and respond to another link.
-`target` is `gamma C`. If links lose packets, `y_l` and `u_l` include only packets that arrive at link `l` (eq. 151-152).
-Rates are in any common unit.
+`target` is `gamma C`. If links lose packets, `y_l` and `u_l` include only the packets that arrive at link `l` (eq.
+151-152). Rates are in any common unit.
 """
 
 from __future__ import annotations
