@@ -4,8 +4,8 @@ A law *settles* if the throughput of each permanent flow stays within 5 % of its
 References are those of `levelflow.theory.references`. A *step* is the longest round-trip time of the network, at least
 100 ms. Throughput is averaged over a step. For slow flows, it is averaged over the time of 100 packets if this time is
 longer than a step. Single packets then have no effect. The settling time begins at the last arrival or departure. It
-ends at the start of the last average that differs from its reference by more than 5 %. Its resolution is one sample. The
-last sample of a run may be shorter than the others. A sample of less than 90 % of the sample time is ignored.
+ends at the start of the last average that differs from its reference by more than 5 %. Its resolution is one sample.
+The last sample of a run may be shorter than the others. A sample of less than 90 % of the sample time is ignored.
 """
 
 from __future__ import annotations
