@@ -220,7 +220,8 @@ def _index() -> Iterator[str]:
         name = law["name"]
         page = (LAWS / f"{name}.md").read_text(encoding="utf-8")
         header = f"header of {law['header_bytes']} B" if law["header_bytes"] else "no header"
-        facts = f"**[`{name}`]({name}.md)**. Feedback: {law['signal']}; {header}. Router operations per packet: {law['cost']}."
+        cost = f"Router operations per packet: {law['cost']}."
+        facts = f"**[`{name}`]({name}.md)**. Feedback: {law['signal']}; {header}. {cost}"
         choice, equilibrium = _opening(page, "When to choose it"), _opening(page, "Equilibrium")
         yield _item(f"{facts} *When to choose it:* {choice} *Equilibrium:* {equilibrium}")
 
