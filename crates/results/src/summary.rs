@@ -111,7 +111,7 @@ pub struct LinkSummary {
     pub lost_packets: u64,
     /// Packets still queued or on the wire at the end.
     pub in_flight: u64,
-    /// Ratio of the bits sent to those that the link can serve.
+    /// Bits sent, divided by the bits that the link could have sent.
     pub utilisation: f64,
     /// Backlog over the run.
     pub backlog_bytes: Backlog,

@@ -228,7 +228,7 @@ impl Routing {
 #[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table with at, to and via")]
 pub struct NextHop {
-    /// Node at which the override applies.
+    /// Node whose next hop is replaced.
     pub at: String,
     /// Destination of the packets.
     pub to: String,

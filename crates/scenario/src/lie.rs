@@ -33,7 +33,7 @@ pub struct Lie {
     /// Fields that the receiver falsifies in the headers of its ACKs.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub receiver: BTreeMap<String, Falsehood>,
-    /// Fraction of its ACKs that the receiver withholds, at random. The books list them as lost.
+    /// Fraction of its ACKs that the receiver withholds, at random. Results count them as lost.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub withheld: Option<Share>,
     /// True if the receiver hides the marks of queues from the sender.
@@ -87,7 +87,7 @@ impl JsonSchema for Falsehood {
     }
 }
 
-/// Lies of a flow in the terms of its header.
+/// Lies of a flow, as changes to the bits of its header.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LieSpec {
     /// Changes to the headers of packets.

@@ -56,7 +56,7 @@ pub struct LinkRecord {
     pub service_bps: f64,
     /// Propagation delay, s.
     pub delay_s: f64,
-    /// Buffer size; the initial one under a buffer-sizing algorithm.
+    /// Buffer size, or the initial size if an algorithm changes it.
     pub buffer: String,
     /// Parameters of the buffer rule or buffer-sizing algorithm.
     pub sizing: Option<ParameterTables>,
@@ -181,7 +181,7 @@ pub struct LawRecord {
     pub signal: &'static str,
     /// Signalling that the law reacts to.
     pub signalling: &'static str,
-    /// Work of a router per packet.
+    /// Operations of a router per packet.
     pub cost: &'static str,
     /// Number of the signalling on the wire; 0 if it has none.
     pub number: u8,
