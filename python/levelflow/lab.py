@@ -6,8 +6,10 @@ stored results, which are Parquet files.
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import secrets
+import socket
 import threading
 from contextlib import suppress
 from http import HTTPStatus
@@ -51,21 +53,26 @@ class LabError(ValueError):
 
 
 class Server(ThreadingHTTPServer):
-    """HTTP server of the page on the loopback interface; the address contains a secret token."""
+    """HTTP server of the page; the address contains a secret token."""
 
     daemon_threads = True
 
-    def __init__(self, port: int = 0, page: Path = PAGE, stored: Path | None = None) -> None:
+    def __init__(self, port: int = 0, page: Path = PAGE, stored: Path | None = None, listen: str = "127.0.0.1") -> None:
         """Binds the port.
 
         Args:
             port: Port; 0 for any free port.
             page: Folder of the page.
             stored: Result directory to show first.
+            listen: IP address of this machine; 0.0.0.0 or :: for all.
 
         Raises:
-            LabError: If the page was not built, the port is unavailable, or the result cannot be shown.
+            LabError: If the page was not built, address or port are unavailable, or the result cannot be shown.
         """
+        try:
+            self.listen = ipaddress.ip_address(listen)
+        except ValueError:
+            raise LabError(f"--listen {listen}: not an IP address; allowed: such as 127.0.0.1, 0.0.0.0 or ::") from None
         missing = [name for name in ("engine.wasm", "main.js") if not (page / name).is_file()]
         if missing:
             raise LabError(f"the lab is not built here, {missing[0]} is missing; {BUILD}")
@@ -73,11 +80,13 @@ class Server(ThreadingHTTPServer):
         self.stored = None if stored is None else json.dumps(read(stored)).encode()
         self.token = secrets.token_urlsafe(24)
         self.predicting = threading.Lock()
+        self.address_family = socket.AF_INET6 if self.listen.version == 6 else socket.AF_INET
         try:
-            super().__init__(("127.0.0.1", port), Handler)
+            super().__init__((listen, port), Handler)
         except (OSError, OverflowError) as error:
             reason = getattr(error, "strerror", None) or str(error)
-            raise LabError(f"--port {port}: {reason.lower()}") from None
+            option = f"--listen {listen}, --port {port}" if not self.listen.is_loopback else f"--port {port}"
+            raise LabError(f"{option}: {reason.lower()}") from None
 
     @property
     def port(self) -> int:
@@ -87,7 +96,8 @@ class Server(ThreadingHTTPServer):
     @property
     def url(self) -> str:
         """Address of the page, with the token."""
-        return f"http://127.0.0.1:{self.port}/{self.token}/"
+        host = _own_address(self.listen) if self.listen.is_unspecified else str(self.listen)
+        return f"http://{f'[{host}]' if ':' in host else host}:{self.port}/{self.token}/"
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -146,16 +156,21 @@ class Handler(BaseHTTPRequestHandler):
 
     def _inside(self) -> str | None:
         """Returns the path below the token; None after the request was rejected."""
-        own = {f"{host}:{self.server.port}" for host in ("127.0.0.1", "localhost")}
+        host = self.headers.get("Host", "")
+        own = {f"{name}:{self.server.port}" for name in ("127.0.0.1", "[::1]", "localhost")}
+        if not self.server.listen.is_loopback:
+            own = {host}  # a container or a proxy may have another name and port; the token protects the page
         origin = self.headers.get("Origin")
         foreign = self.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin")
         path = self.path.partition("?")[0]
         token, slash, rest = path.removeprefix("/").partition("/")
-        if self.headers.get("Host") not in own:
+        if host not in own:
             self._refuse(HTTPStatus.FORBIDDEN, "this host is not served here")
         elif not slash or not secrets.compare_digest(token.encode(), self.server.token.encode()):
             self._refuse(HTTPStatus.NOT_FOUND, "nothing here; open the address that levelflow lab printed")
-        elif origin is not None and origin not in {f"http://{host}" for host in own}:
+        elif origin is not None and origin not in {
+            f"{scheme}://{name}" for scheme in ("http", "https") for name in own
+        }:
             self._refuse(HTTPStatus.FORBIDDEN, "other origins are refused")
         elif foreign and rest:
             self._refuse(HTTPStatus.FORBIDDEN, "other sites are refused")
@@ -181,6 +196,17 @@ class Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is that of the base class
         """Disables logging, because a log would contain the token."""
+
+
+def _own_address(listen: ipaddress.IPv4Address | ipaddress.IPv6Address) -> str:
+    """Returns the address from which this machine sends to others; its name if it has no route to them."""
+    family, elsewhere = (socket.AF_INET6, "2001:db8::1") if listen.version == 6 else (socket.AF_INET, "192.0.2.1")
+    with socket.socket(family, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect((elsewhere, 9))  # selects a route and sends nothing
+            return str(probe.getsockname()[0])
+        except OSError:
+            return socket.gethostname()
 
 
 def predict(body: bytes) -> tuple[HTTPStatus, dict[str, object]]:

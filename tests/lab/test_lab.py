@@ -122,6 +122,27 @@ def test_malformed_and_oversized_requests_are_refused_in_a_line(server):
     assert ask(server)[0] == 200  # the server still responds
 
 
+def test_a_listening_server_serves_other_names_with_its_token_and_from_its_own_origin(page):
+    with lab.Server(page=page, listen="0.0.0.0") as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        assert re.fullmatch(rf"http://[\w.-]+:{server.port}/{server.token}/", server.url)
+        assert not server.url.startswith("http://0.0.0.0")
+        outside = {"Host": "class.example.org:80"}  # name and port of a container's host
+        assert ask(server, **outside)[0] == 200
+        assert ask(server, token="x", **outside)[0] == 404
+        same = outside | {"Origin": "http://class.example.org:80"}
+        assert ask(server, "/theory", "POST", T1, **same)[0] == 200
+        assert ask(server, "/theory", "POST", T1, **outside, Origin="http://example.com")[0] == 403
+        server.shutdown()
+
+
+@pytest.mark.parametrize("address", ["localhost", "1.2.3", "", "192.0.2.1"])
+def test_an_address_that_this_machine_lacks_fails_with_one_line(page, address):
+    with pytest.raises(lab.LabError, match=rf"^--listen {address}[:,].*(allowed|assign)") as error:
+        lab.Server(page=page, listen=address)
+    assert "\n" not in str(error.value)
+
+
 def test_a_path_with_a_nul_is_no_file(server, capfd):
     with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
         connection.sendall(f"GET /{server.token}/\0.js HTTP/1.1\r\nHost: 127.0.0.1:{server.port}\r\n\r\n".encode())
