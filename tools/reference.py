@@ -252,7 +252,7 @@ def _law(law: dict[str, Any]) -> Iterator[str]:
     whose = f", that of [{law['signalling']}]({law['signalling']}.md)" if shared else ""
     yield f"Feedback that senders use: {law['signal']}. Header: {law['header_bytes']} bytes{whose}."
     yield f"Operations of a router per packet: {law['cost']}."
-    yield f"Scale-invariant: {'yes' if law['scale_invariant'] else 'no'}."
+    yield f"Rates scale with capacities: {'yes' if law['scale_invariant'] else 'no'}."
     yield f"Source: {law['source']}.\n"
     yield from _parameters(law["params"])
 

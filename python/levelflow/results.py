@@ -42,12 +42,12 @@ class Result(RunData):
         transfers: One row per transfer: `outcome`; `start_s`, `fct_s`, `ideal_s` and `rtt_s` in seconds; `slowdown`,
             `bytes`, `hops`, `retransmitted`. `fct_s` and `slowdown` of unfinished transfers are NaN.
         summary: See `levelflow.report.summary`; empty if the run was killed.
-        manifest: Version, build, seed, status, the scenario as written with the contents of files (`raw`), and the
-            resolved scenario (`scenario`).
+        manifest: Version, build, seed and status; `raw`, the scenario as written, with the contents of the files that
+            it names; `scenario`, the resolved scenario.
         scenario: Resolved scenario: links and flows with numbers in base units.
         path: Result directory, or None for a result in memory.
-        members: One row per sample and flow of each group (`count`) of up to 1000 unlimited flows: `member` from 0,
-            `throughput_bps`, `law_rate_bps`.
+        members: One row per sample and single flow, for flow entries with a `count` of at most 1000 and unlimited
+            data: `member` from 0, `throughput_bps`, `law_rate_bps`.
         division: Division of the run among threads, or the reason for a single thread; empty for a loaded result.
     """
 

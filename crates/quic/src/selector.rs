@@ -28,9 +28,9 @@ const MIN_ACKS: u32 = 4;
 const MIN_ACK_TIMEOUT: Duration = Duration::from_secs(3);
 /// Timeout for ACKs of the law, in round trips; see [`MIN_ACK_TIMEOUT`].
 const UNHEARD_RTTS: u64 = 8;
-/// Loss rate in an observation window that indicates a queue without a router of the law.
+/// Loss rate in an observation window that indicates a bottleneck without a router of the law.
 const LOSS_RATIO: f64 = 0.05;
-/// Number of consecutive windows with [`LOSS_RATIO`] that indicate a queue without a router of the law. During
+/// Number of consecutive windows with [`LOSS_RATIO`] that indicate a bottleneck without a router of the law. During
 /// convergence, the law itself may overshoot in one window.
 const LOSSY_WINDOWS: u32 = 2;
 /// Minimum loss in an observation window that is not attributed to chance, in bytes.

@@ -97,7 +97,7 @@ impl IdealPath {
             crossed += each * link.transmission;
             slowest = slowest.max(each * link.spacing);
             let free = if full > 0 {
-                // The shaper of this link delays the last packet after the previous packet.
+                // The shaper of this link holds the last packet until `spacing` has passed since the previous packet.
                 crossed + (full as f64 - 1.0) * slowest + each * (link.spacing - link.transmission)
             } else {
                 0.0

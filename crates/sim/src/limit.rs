@@ -70,7 +70,8 @@ impl EventBudget {
     }
 }
 
-/// Returns the default limit on the events per simulated second. Networks that deliver most packets need fewer events.
+/// Returns the default limit on the events per simulated second. A network that delivers most of its packets needs
+/// fewer events.
 fn default_event_limit<P: Protocol>(network: &Network<P>) -> u64 {
     let smallest = network.flows.iter().map(|flow| flow.packet.get()).min().unwrap_or(1);
     let capacity: f64 = network.links.iter().map(|link| link.largest_capacity().bps()).sum();

@@ -97,8 +97,9 @@ impl Aqm {
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Link<P: Protocol> {
-    /// Packets from the far end to the tail of the queue. The first `departed` packets are on the wire. If the
-    /// transmitter has its own events, the ring contains only packets on the wire, except those in `overtaking`.
+    /// Packets in order, from the far end of the wire to the tail of the queue. The first `departed` packets are on the
+    /// wire. If the transmitter has its own events, the ring contains only packets on the wire that are not in
+    /// `overtaking`.
     transit: Ring<Transit>,
     departed: u32,
     /// True if departure times follow from arrivals and no packet overtakes another. The transmitter then has no events

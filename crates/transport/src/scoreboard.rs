@@ -97,7 +97,7 @@ pub enum Change {
     },
     /// Arrived after it had been declared lost: the loss was spurious.
     Spurious(Chunk),
-    /// Arrived. The packet may have been declared lost before.
+    /// Arrived. If the packet had been declared lost, [`Spurious`](Self::Spurious) follows.
     Arrived(Chunk),
 }
 

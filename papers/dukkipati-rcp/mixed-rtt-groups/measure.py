@@ -14,7 +14,7 @@ GROUPS = [f"{rtpd} ms" for rtpd in GROUP_RTPDS]
 ENDS = (GROUPS[0], GROUPS[-1])
 CLASSES = {"up to 500 packets": (0, 500_001), "more than 500 packets": (500_001, np.inf)}  # bytes
 UP_TO, MORE = CLASSES.values()
-#: Arrival period, s; arrival period of TCP and XCP in the quick tier, s; number of seeds.
+#: Time during which flows arrive, s; the same for TCP and XCP in the quick tier, s; number of seeds.
 PRINTED, QUICK, SEEDS = 200.0, 30.0, 3
 
 

@@ -66,7 +66,7 @@ def third() -> list[Row]:
 
 
 def ways(gain: float | None = None) -> tuple[dict[str, Buffer], dict[str, Buffer]]:
-    """Returns buffer rules and algorithms by name, as values of a link's `buffer`; `gain` is the gain of `abs_log`."""
+    """Returns two tables, rules and algorithms. They map names to values of `buffer`. `gain` is that of `abs_log`."""
     bscl = {"loss": TARGETS.loss}
     parts: dict[str, Buffer] = {
         "BSCL, use (eq 9)": {"bscl": {"part": "use", **bscl}},

@@ -113,7 +113,7 @@ impl Pipe {
 }
 
 impl Sender {
-    /// Returns `gain` times the measured bandwidth-delay product, plus headroom, packets.
+    /// Returns, in packets, `gain` times the measured bandwidth-delay product plus headroom.
     fn inflight(&self, params: &Params, gain: f64) -> f64 {
         let product = self
             .path

@@ -17,7 +17,7 @@ parameters! {
             "factor on the window at a loss",
             "RFC 9438, section 4.6; Linux until 2.6.24: 0.8";
         fast_convergence: bool = Unit::Switch, 1.0, SWITCH_RANGE,
-            "fast convergence: lower the maximum window further if it shrinks",
+            "fast convergence: if the window at a loss is below the previous W_max, W_max becomes smaller than this window",
             "RFC 9438, section 4.7";
         hystart: bool = Unit::Switch, 0.0 => 1.0, SWITCH_RANGE,
             "HyStart++: end the first slow start when the round-trip time increases",

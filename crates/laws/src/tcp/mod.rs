@@ -69,8 +69,8 @@ pub trait Variant: Clone + Debug + Default + PartialEq + 'static {
     }
     /// Called when the window restarts in slow start after an idle time.
     fn on_idle(&mut self) {}
-    /// Returns the new slow-start threshold after a congestion event, in packets. The sender raises a threshold below 2
-    /// to 2.
+    /// Returns the new slow-start threshold after a congestion event, in packets. If the threshold is below 2, the
+    /// sender uses 2.
     fn reduce(&mut self, params: &Self::Params, congestion: &Congestion) -> f64;
 }
 

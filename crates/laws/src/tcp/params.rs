@@ -50,7 +50,7 @@ parameters! {
     pub struct Common {
         initial_window: f64 = Unit::Number, 2.0 => 10.0, (1.0, 1e6),
             "initial window, packets",
-            "Dukkipati et al. 2005, and RFC 5681, section 3.1 (2 to 4); Linux, and RFC 6928: 10";
+            "2: Dukkipati et al. 2005, and RFC 5681, section 3.1 (2 to 4); 10: Linux, and RFC 6928";
         initial_ssthresh: f64 = Unit::Number, UNLIMITED_WINDOW, (2.0, UNLIMITED_WINDOW),
             "initial slow-start threshold, packets; the default is no threshold",
             "RFC 5681, section 3.1 (arbitrarily high)";
@@ -80,7 +80,7 @@ parameters! {
             "pacing gain below half of the slow-start threshold",
             "Aggarwal, Savage, Anderson 2000; Linux (tcp_pacing_ss_ratio)";
         after_idle: AfterIdle = AfterIdle::UNIT, 0.0 => AfterIdle::Halve as u8 as f64, AfterIdle::RANGE,
-            "window after an idle time: restart at the initial window after an RTO, halve once per RTO, pace, or keep",
+            "reaction to an idle time: restart at the initial window after an RTO; halve the window once per RTO; keep the window and pace; keep the window",
             "RFC 5681, section 4.1, and ns-2; Linux halves (tcp_slow_start_after_idle), QUIC paces (RFC 9002, section 7.7)";
     }
 }

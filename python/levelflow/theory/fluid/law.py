@@ -247,7 +247,7 @@ class Law(Parametrised, ABC):
         return np.zeros_like(state)
 
     def settle(self, state: Floats, feedback: Feedback) -> Floats:
-        """Returns the state after all immediate changes; may modify its argument."""
+        """Returns the state after all changes that take no time (jumps); may modify its argument."""
         return state
 
 

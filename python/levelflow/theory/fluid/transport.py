@@ -115,7 +115,7 @@ class Links:
     """All links of a network, with their backlogs."""
 
     def __init__(self, network: Network, paths: Paths, packet: Floats, ecn: Bools, step: float) -> None:
-        """Stores the packet size of each flow in bits, and True for flows that support ECN."""
+        """`packet` is the packet size of each flow in bits. `ecn` is True for flows that support ECN."""
         self.paths, self.step = paths, step
         self.capacity = np.array([link.capacity for link in network.links])
         self.buffer = 8 * np.array([link.buffer for link in network.links])

@@ -97,7 +97,7 @@ class Batch:
 
     @cached_property
     def fair(self) -> Floats:
-        """Max-min fair rates, networks by flows."""
+        """Max-min fair rates, with a row per network and a column per flow."""
         return np.array([maxmin(own, row) for own, row in zip(self.routes, self.capacity, strict=True)])
 
 
