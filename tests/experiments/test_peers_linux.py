@@ -202,9 +202,9 @@ def test_the_driver_of_bbr3_paces_measures_and_loses(tmp_path, monkeypatch):
 
 @pytest.mark.needs("c++")
 def test_the_driver_of_bbr3_calls_its_law_in_order(tmp_path, monkeypatch):
-    """The law ends the run if a report of the driver contradicts an earlier one. The link loses three of ten packets. If both
-    packets of the window are lost, no ACK reports the losses, and a timer of 200 ms expires. So the rate is less than
-    two packets per 40 ms.
+    """The law ends the run if a report of the driver contradicts an earlier one. The link loses three of ten packets.
+    If both packets of the window are lost, no ACK reports the losses, and a timer of 200 ms expires. So the rate is
+    less than two packets per 40 ms.
     """
     monkeypatch.setattr(bbr3, "SECONDS", 40)
     folder = library(tmp_path, bbr3.PEER, WARY)

@@ -83,8 +83,8 @@ fn a_packet_in_time_or_with_at_most_one_behind_it_begins_the_interval_anew() {
 fn dropping_resumes_its_count_within_16_intervals() {
     let params = params();
     // Drops are due at 100, 200, 270.7, 328.4, 378.4 and 423.2 ms. Each drop after the first adds 1 to the count. If
-    // late packets follow, the next drop is due at 463.9 ms. Packets are late again from `end` on. The next drop is at `end + 100`, and the time of the
-    // drop after it depends on the count.
+    // late packets follow, the next drop is due at 463.9 ms. Packets are late again from `end` on. The next drop is at
+    // `end + 100`, and the time of the drop after it depends on the count.
     let cases = [
         (430, 500, 5.0),
         (430, 1960, 5.0),
