@@ -224,7 +224,7 @@ class LawRecord(TypedDict):
     """Law, with its parameters and header."""
 
     cost: str
-    """Work of a router per packet."""
+    """Operations of a router per packet."""
     header: list[FieldRecord]
     """Fields of the header, in order."""
     header_bytes: int
@@ -267,7 +267,7 @@ class Lie(TypedDict):
     unmarked: NotRequired[bool]
     """True if the receiver hides the marks of queues from the sender."""
     withheld: NotRequired[float | str | None]
-    """Fraction of its ACKs that the receiver withholds, at random. The books list them as lost."""
+    """Fraction of its ACKs that the receiver withholds, at random. Results count them as lost."""
 
 
 class LinkCounters(TypedDict):
@@ -298,7 +298,7 @@ class LinkCounters(TypedDict):
     queueing_delay_s: Quantiles | None
     """Queueing delay, s; null without packets."""
     utilisation: float
-    """Ratio of the bits sent to those that the link can serve."""
+    """Bits sent, divided by the bits that the link could have sent."""
     waiting_packets: int
     """Packets queued or in service at the end of the run. Queueing delay statistics exclude these packets."""
 
@@ -310,7 +310,7 @@ class LinkRecord(_LinkRecord):
     """One direction of a link."""
 
     buffer: str
-    """Buffer size; the initial one under a buffer-sizing algorithm."""
+    """Buffer size, or the initial size if an algorithm changes it."""
     capacity_bps: float
     """Line rate, b/s."""
     changes: list[LinkStateRecord]
