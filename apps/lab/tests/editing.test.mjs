@@ -1,5 +1,6 @@
 // Editing and running: empty drawings, applied texts, errors, long runs, comparisons.
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
 import { applied, drawn, field, launch, network, open, redraws, saved, type, words } from "./browser.mjs";
 
@@ -136,4 +137,44 @@ test("labels cover no node and no other label in the preset networks", async () 
     }
     await page.context().close();
   }
+});
+
+test("?lang=de shows the page and its lessons in German; the menu switches back and keeps the state", async () => {
+  const page = await open(browser, { hash: "?lang=de#lesson=queue" });
+  assert.equal(await page.evaluate(() => document.documentElement.lang), "de");
+  await page.locator("#lesson h2", { hasText: "Lektion 1 von 6: Was eine Warteschlange ist" }).waitFor();
+  await page.getByText("Sie wächst, bis der Puffer voll ist").click();
+  await page.locator("#lesson .measured", { hasText: "Längste Wartezeit" }).waitFor();
+  await redraws(page, () => page.locator("#lesson input[type=range]").press("PageDown"));
+  const capacity = await field(page, "link.0.capacity").inputValue();
+  await Promise.all([page.waitForURL(/lang=en/), page.selectOption("#language", "en")]);
+  await drawn(page);
+  await page.locator("#lesson h2", { hasText: "What a queue is" }).waitFor();
+  assert.equal(await field(page, "link.0.capacity").inputValue(), capacity);
+  for (const width of [390, 1440]) {
+    const other = await open(browser, { hash: "?lang=de#network=t4", width });
+    assert.ok(await other.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth), `${width} px`);
+    assert.deepEqual(other.troubles, []);
+    await other.context().close();
+  }
+  assert.deepEqual(page.troubles, []);
+  await page.context().close();
+});
+
+test("a lesson opens from a file and from its link; an invalid one gets one line", async () => {
+  const page = await open(browser);
+  const toml = (await readFile(new URL("../web/lessons/buffers.toml", import.meta.url), "utf8")).replace("title = \"Why loss", "title = \"Own: why loss");
+  const give = (text) => page.setInputFiles("#file", { name: "own.toml", mimeType: "text/plain", buffer: Buffer.from(text) });
+  await give(toml.replace('plot = "queues"', 'plot = "links"'));
+  await page.locator("#notice", { hasText: 'lesson, plot: needs "rates", "queues"' }).waitFor();
+  await redraws(page, () => give(toml));
+  await page.locator("#lesson h2", { hasText: "Lesson: Own: why loss" }).waitFor();
+  await page.click("#share");
+  await page.waitForFunction(() => location.hash.startsWith("#s="));
+  const other = await open(browser, { hash: new URL(page.url()).hash });
+  await other.locator("#lesson h2", { hasText: "Lesson: Own: why loss" }).waitFor();
+  await other.reload();
+  await other.locator("#lesson h2", { hasText: "Lesson: Own: why loss" }).waitFor();
+  assert.deepEqual([...page.troubles, ...other.troubles], []);
+  await Promise.all([page, other].map((one) => one.context().close()));
 });

@@ -3,10 +3,13 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { test } from "node:test";
 import { Engine } from "../web/engine.js";
-import { LESSONS } from "../web/lessons.js";
+import { change, COURSE, lessonOf, reached } from "../web/lesson.js";
 import { jain, outcome } from "../web/series.js";
 
 const engine = new Engine(new WebAssembly.Module(readFileSync(new URL("../page/engine.wasm", import.meta.url))));
+
+const fileOf = (id) => engine.parse(readFileSync(new URL(`../web/lessons/${id}.toml`, import.meta.url), "utf8"));
+const LESSONS = COURSE.map((id) => lessonOf(id, fileOf(id)));
 
 function run(scenario) {
   const resolved = engine.open(scenario);
@@ -14,14 +17,14 @@ function run(scenario) {
   return { resolved, tables: engine.take(), now: engine.now, summary: engine.summary() };
 }
 
-function lesson(id, change = () => {}) {
+function lesson(id, edit = () => {}) {
   const scenario = structuredClone(LESSONS.find((one) => one.id === id).scenario);
-  change(scenario);
+  edit(scenario);
   const result = run(scenario);
   return { result, ...outcome(result) };
 }
 
-const tried = (id) => lesson(id, LESSONS.find((one) => one.id === id).tried);
+const tried = (id) => lesson(id, (scenario) => change(LESSONS.find((one) => one.id === id), scenario));
 const near = (found, expected, share) => assert.ok(Math.abs(found / expected - 1) <= share, `${found}, not ${expected}`);
 
 /** Returns the largest rate of a flow in the last quarter of a run, divided by its smallest rate. */
@@ -91,13 +94,51 @@ test("maxmin: 9, 21, 11 and 9 Mb/s; x1 gets 10 Mb/s from 20 Mb/s of the third li
   }
 });
 
-test("each lesson waits for its change, and has a hint for each wrong option", () => {
-  for (const { id, scenario, tried, reached, concealed, predict: { options, hints, right } } of LESSONS) {
+test("each lesson waits for its change, and has a hint for each wrong option, in each language", () => {
+  for (const one of LESSONS) {
+    const { id, scenario, concealed, right, file } = one;
     const changed = structuredClone(scenario);
-    tried(changed);
-    assert.equal(reached(scenario), Boolean(concealed), id);
-    assert.ok(reached(changed), id);
-    assert.equal(hints.length, options.length, id);
-    hints.forEach((hint, i) => assert.equal(hint.length > 20, i !== right, `${id}, option ${i}`));
+    change(one, changed);
+    assert.equal(reached(one, scenario), concealed, id);
+    assert.ok(reached(one, changed), id);
+    for (const { options, hints } of [file.en, file.de]) {
+      assert.equal(hints.length, options.length, id);
+      hints.forEach((hint, i) => assert.equal(hint.length > 20, i !== right, `${id}, option ${i}`));
+    }
+    assert.deepEqual(Object.keys(file.de).toSorted(), Object.keys(file.en).toSorted(), id);
   }
+});
+
+test("the lesson in the guide for teachers is valid, and its number and statement are right", () => {
+  const guide = readFileSync(new URL("../../../docs/guides/teach.md", import.meta.url), "utf8");
+  const own = lessonOf("own", engine.parse(/```toml\n(.*?)```/s.exec(guide)[1]));
+  const small = structuredClone(own.scenario);
+  change(own, small);
+  const [before, after] = [own.scenario, small].map(run);
+  assert.ok(after.summary.links[0].utilisation < 0.97 * before.summary.links[0].utilisation);
+  near(outcome(after).links[0].longest * 1000, own.check.value, own.check.tolerance / own.check.value);
+});
+
+test("numbers of a lesson are the same in each language", () => {
+  for (const { id, file: { en, de } } of LESSONS) {
+    for (const key of ["text", "predict", "options", "why", "question", "answer"]) {
+      const numbers = (text) => String(text).match(/\d+(?:\.\d+)?/g)?.toSorted() ?? [];
+      assert.deepEqual(numbers(de[key]), numbers(en[key]), `${id}, ${key}`);
+    }
+  }
+});
+
+test("an invalid lesson is rejected with its key and the allowed values", () => {
+  const file = fileOf("queue");
+  const wrong = (edit) => {
+    const copy = structuredClone(file);
+    edit(copy.lesson);
+    return () => lessonOf("own", copy);
+  };
+  for (const [edit, line] of [
+    [(of) => { of.plot = "drops"; }, /^lesson, plot: needs "rates", "queues"$/], [(of) => { of.right = 4; }, /^lesson, right: needs 1 – 3$/],
+    [(of) => { delete of.en.why; }, /^lesson, en.why/], [(of) => { of.measures = ["weight"]; }, /^lesson, measures: needs wait, loss/],
+    [(of) => { of.change = { "links.1.capacity": 3 }; }, /^lesson, change/], [(of) => { delete of.en; delete of.de; }, /^lesson, en, de/],
+    [(of) => { of.check = { value: "many" }; }, /^lesson, check/], [(of) => { of.en.hints = []; }, /^lesson, en.hints/],
+  ]) assert.throws(wrong(edit), ({ message }) => line.test(message) && !message.includes("\n"), line.source);
 });

@@ -3,6 +3,7 @@
 import { $ } from "./dom.js";
 import { flows, sampleAt } from "./series.js";
 import { format } from "./units.js";
+import { words } from "./words.js";
 
 /**
  * @import { Sides } from "./side.js"
@@ -62,7 +63,7 @@ export class Clock {
   play(on) {
     this.playing = on;
     this.#lastFrame = 0;
-    $("play").textContent = on ? "Pause" : "Play";
+    $("play").textContent = on ? words.page.pause : words.page.play;
     $("play").setAttribute("aria-pressed", String(on));
   }
 
@@ -92,7 +93,7 @@ export class Clock {
   /** @param {string} time */
   #showRates(time) {
     const caption = document.querySelector("#flows [data-time]");
-    if (caption) caption.textContent = `Rates at ${time}`;
+    if (caption) caption.textContent = words.fields.ratesAt(time);
     for (const [name, { result }] of Object.entries(this.sides)) {
       if (!result?.tables.flows) continue;
       if (this.#rates[name]?.result !== result) this.#rates[name] = { result, series: flows(result, MAX_RATE_ROWS) };

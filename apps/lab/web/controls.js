@@ -3,45 +3,42 @@
 import { $, element, shape } from "./dom.js";
 import { choice, quantity, toggle } from "./fields.js";
 import { look } from "./panels.js";
+import { quantityOf } from "./lesson.js";
 import { lawOf, setLaw } from "./scenario.js";
 import { format, parse, short } from "./units.js";
+import { words } from "./words.js";
 
 /**
  * @import { Field, Form, Label, Range } from "./fields.js"
+ * @import { Drag } from "./lesson.js"
  * @import { place } from "./scenario.js"
  * @import { State } from "./state.js"
  * @import { Algorithm, Entry, Flow, Parameter } from "./types.js"
  */
 
-/**
- * Quantity that a lesson varies. `list` is "link" or "flow" for one link or flow, "both" for all flows, "all" for the
- * law of all flows, "law" for a parameter of a law.
- *
- * @typedef {Range & {list: "link" | "flow" | "both" | "all" | "law", key: string, index?: number, law?: string}} Drag
- */
 /** @typedef {Range & Form & {label: string, help?: string}} Spec */
 
 /** Quantities of a link. @type {{[key: string]: Spec}} */
 const LINK = {
-  capacity: { label: "capacity", kind: "rate", low: 1e5, high: 1e8 },
-  delay: { label: "delay, one way", kind: "time", low: 1e-4, high: 1 },
-  buffer: { label: "buffer", kind: "packets", low: 1, high: 2000, empty: "unlimited" },
-  loss: { label: "loss on the wire", kind: "number", low: 0, high: 0.2 },
+  capacity: { label: words.fields.capacity, kind: "rate", low: 1e5, high: 1e8 },
+  delay: { label: words.fields.delay, kind: "time", low: 1e-4, high: 1 },
+  buffer: { label: words.fields.buffer, kind: "packets", low: 1, high: 2000, empty: words.fields.unlimited },
+  loss: { label: words.fields.loss, kind: "number", low: 0, high: 0.2 },
 };
 
 /** Quantities of a flow. @type {{[key: string]: Spec}} */
 const FLOW = {
   count: {
-    label: "number of flows", kind: "number", low: 1, high: 100, empty: "1", whole: true,
+    label: words.fields.count, kind: "number", low: 1, high: 100, empty: "1", whole: true,
     write: String, read: (text) => Number(text || 1),
   },
   rtt: {
-    label: "round trip", kind: "time", low: 1e-3, high: 4, empty: "of the links",
-    help: "Base round-trip time; hosts add the part that exceeds the delays of the links",
+    label: words.fields.rtt, kind: "time", low: 1e-3, high: 4, empty: words.fields.ofLinks,
+    help: words.fields.rttHelp,
   },
-  start: { label: "starts at", kind: "time", empty: "0 s" },
-  stop: { label: "stops at", kind: "time", empty: "never" },
-  packet: { label: "packet", kind: "size", low: 100, high: 9000, empty: "1 kB" },
+  start: { label: words.fields.start, kind: "time", empty: "0 s" },
+  stop: { label: words.fields.end, kind: "time", empty: words.fields.never },
+  packet: { label: words.fields.packet, kind: "size", low: 100, high: 9000, empty: "1 kB" },
 };
 
 /** Number of parameters of a law that are visible at first. A law's table lists the most important parameters first. */
@@ -148,7 +145,7 @@ export class Controls {
       const inBytes = () => Number.isFinite(parse("size", worded(link().buffer)));
       return field({
         ...spec, whole: true,
-        help: "For example “100 packets”, “64 kB”, “1 BDP” or “unlimited”",
+        help: words.fields.bufferHelp,
         write: (value) => (inBytes() ? format("size", value * 1000) : format("packets", value)),
         read: (text) => (Number.isFinite(parse("size", text)) ? parse("size", text) / 1000 : parse("packets", text)),
       });
@@ -235,13 +232,13 @@ export class Controls {
     const { scenario, selected } = this.lab;
     const index = selected.kind === "link" && scenario.link[selected.index] ? selected.index : 0;
     const which = choice({
-      label: "link", key: "which-link", options: () => scenario.link.map((link, i) => [String(i), `${link.from} → ${link.to}`]),
+      label: words.fields.link, key: "which-link", options: () => scenario.link.map((link, i) => [String(i), `${link.from} → ${link.to}`]),
       get: () => String(index), set: (value) => this.lab.select("link", Number(value)),
     });
     if (!scenario.link[index]) return [which];
     const link = () => this.#linkAt(index);
     const queue = choice({
-      label: "queue", key: `link.${index}.queue`, options: () => this.lab.catalogue.queues.map(named),
+      label: words.fields.queue, key: `link.${index}.queue`, options: () => this.lab.catalogue.queues.map(named),
       get: () => {
         const { queue = "drop_tail" } = link();
         return typeof queue === "object" ? Object.keys(queue)[0] : queue;
@@ -249,7 +246,7 @@ export class Controls {
       set: (name) => this.lab.change(() => { link().queue = name; }),
     });
     const duplex = toggle({
-      label: "also in the other direction", key: `link.${index}.duplex`,
+      label: words.fields.duplex, key: `link.${index}.duplex`,
       get: () => link().duplex, set: (on) => this.lab.change(() => { link().duplex = on; }),
     });
     return [which, ...Object.keys(LINK).map((key) => this.#linkField(index, key)), queue, duplex];
@@ -261,17 +258,17 @@ export class Controls {
     if (!scenario.flow[index]) return [];
     const flow = () => this.lab.scenario.flow[index] ?? {};
     const name = quantity({
-      label: "name", key: `flow.${index}.name`, kind: "number", get: () => worded(flow().name),
+      label: words.fields.name, key: `flow.${index}.name`, kind: "number", get: () => worded(flow().name),
       set: (text) => this.lab.change(() => { flow().name = text; }),
     });
     const flows = () => this.lab.scenario.flow.slice(index, index + 1);
-    const law = this.#lawField({ label: "law", key: `flow.${index}.law` }, flows);
+    const law = this.#lawField({ label: words.fields.law, key: `flow.${index}.law` }, flows);
     return [name, law, ...Object.keys(FLOW).map((key) => this.#flowField(`flow.${index}`, key, flows))];
   }
 
   #run() {
-    /** @type {(label: string, spec: Range & Form) => Field} */
-    const top = (label, spec) => this.#entryField(`top.0.${label}`, label, { label, ...spec }, () => [this.lab.scenario]);
+    /** @type {(key: "name" | "duration" | "sample" | "seed", spec: Range & Form) => Field} */
+    const top = (key, spec) => this.#entryField(`top.0.${key}`, key, { label: words.fields[key], ...spec }, () => [this.lab.scenario]);
     return [
       top("name", {}),
       top("duration", { kind: "time", low: 1, high: 300 }),
@@ -289,7 +286,7 @@ export class Controls {
       const [main, others] = [fields[i].slice(0, MAIN_PARAMETERS), fields[i].slice(MAIN_PARAMETERS)].map((part) => part.map(({ row }) => row));
       const heading = element("h3", { text: law.title });
       if (!others.length) return [heading, ...main];
-      const more = element("details", { class: "more", open: this.#moreOpen }, element("summary", { text: `${others.length} more` }), ...others);
+      const more = element("details", { class: "more", open: this.#moreOpen }, element("summary", { text: words.fields.more(others.length) }), ...others);
       more.addEventListener("toggle", () => { this.#moreOpen = more.open; });
       return [heading, ...main, more];
     });
@@ -300,8 +297,9 @@ export class Controls {
   #table() {
     const { scenario, dark, selected, compare } = this.lab;
     const laws = [...new Set(scenario.flow.map(lawOf))].join(", ");
-    const columns = compare ? [laws, compare, "fair"] : ["law", "rate", "fair"];
-    const head = ["flow", ...columns].map((text) => element("th", { scope: "col", text }));
+    const { flow: flowName, law, rate, fair } = words.fields;
+    const columns = compare ? [laws, compare, fair] : [law, rate, fair];
+    const head = [flowName, ...columns].map((text) => element("th", { scope: "col", text }));
     const rows = scenario.flow.map((flow, i) => {
       const { colour, dash } = look(i, dark);
       const swatch = shape("svg", { class: "swatch", viewBox: "0 0 22 8", "aria-hidden": "true" },
@@ -347,13 +345,19 @@ export class Controls {
    * @param {Drag[]} drag
    */
   forLesson(drag) {
-    this.#lessonFields = drag.flatMap(({ list, index = 0, key, law: name, ...range }) => {
-      if (list === "link") return [this.#linkField(index, key, range)];
+    this.#lessonFields = drag.flatMap(({ key: path, low, high }) => {
+      const [list, which, key] = path.split(".");
+      const range = low === undefined || high === undefined ? {} : { low: quantityOf(low), high: quantityOf(high) };
       const all = () => this.lab.scenario.flow;
-      if (list === "flow") return [this.#flowField(`flow.${index}`, key, () => all().slice(index, index + 1), range)];
-      if (list === "both") return [this.#flowField("all", key, all, range)];
-      if (list === "all") return [this.#lawField({ label: "law of all", key: "all.law" }, all, [["", "different laws"]])];
-      const laws = this.lab.catalogue.laws.filter((law) => law.name === name);
+      const index = Number(which) - 1;
+      if (list === "link") return [this.#linkField(index, key, range)];
+      if (list === "flow") {
+        const [id, flows] = which === "*" ? ["all", all] : [`flow.${index}`, () => all().slice(index, index + 1)];
+        if (key !== "law") return [this.#flowField(id, key, flows, range)];
+        const label = which === "*" ? words.fields.lawOfAll : words.fields.law;
+        return [this.#lawField({ label, key: `${id}.law` }, flows, [["", words.choose.differentLaws]])];
+      }
+      const laws = this.lab.catalogue.laws.filter((law) => law.name === which);
       return laws.flatMap((law) => law.params.filter((parameter) => parameter.name === key)
         .map((parameter) => this.#parameterField(law, parameter, range)));
     });

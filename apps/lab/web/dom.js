@@ -11,6 +11,7 @@
  * @property {HTMLSelectElement} law-all
  * @property {HTMLSelectElement} compare
  * @property {HTMLSelectElement} speed
+ * @property {HTMLSelectElement} language
  * @property {HTMLInputElement} scrub
  * @property {HTMLInputElement} file
  * @property {HTMLDetailsElement} files

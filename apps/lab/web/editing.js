@@ -2,6 +2,7 @@
 
 import { $ } from "./dom.js";
 import { drawnNodes, freeName, lawOf, removeNode } from "./scenario.js";
+import { words } from "./words.js";
 
 /**
  * @import { State } from "./state.js"
@@ -56,10 +57,10 @@ export class Editing {
     const { kind, first } = this.#adding;
     if (first === undefined) {
       this.#adding.first = name;
-      this.#hint(`from ${name} to …? Choose the other node.`);
+      this.#hint(words.editing.other(name));
       this.redraw();
     } else if (first === name) {
-      this.#hint("A link or a flow needs two different nodes; choose another.");
+      this.#hint(words.editing.same);
     } else {
       this.stop();
       if (kind === "link") this.#addLink(first, name);
@@ -78,7 +79,7 @@ export class Editing {
     if (again) return;
     this.#adding = { kind };
     $(`add-${kind}`).setAttribute("aria-pressed", "true");
-    this.#hint(`Choose the first node of the ${kind} (Escape stops).`);
+    this.#hint(words.editing.first(words.editing.kinds[kind]));
   }
 
   stop() {
@@ -117,7 +118,7 @@ export class Editing {
     const { lab } = this;
     const linked = lab.scenario.link.some((link) => (link.from === from && link.to === to) || (link.duplex && link.from === to && link.to === from));
     if (linked) {
-      this.#hint(`${from} and ${to} are linked already.`);
+      this.#hint(words.editing.linked(from, to));
       return;
     }
     lab.change(() => {

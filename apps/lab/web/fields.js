@@ -82,7 +82,7 @@ function field({ label: text, key, help }, control, update, ...slider) {
  */
 function helping(label, help) {
   const text = element("p", { class: "help", hidden: true }, ...coded(help));
-  const button = element("button", { type: "button", class: "ask", text: "?", "aria-label": words.help(label), "aria-expanded": "false" });
+  const button = element("button", { type: "button", class: "ask", text: "?", "aria-label": words.fields.help(label), "aria-expanded": "false" });
   button.addEventListener("click", () => {
     text.hidden = !text.hidden;
     button.setAttribute("aria-expanded", String(!text.hidden));
@@ -104,7 +104,7 @@ export function quantity(of) {
   };
   if (of.low === undefined || of.high === undefined) return field(of, text, update);
   const range = scale(of.low, of.high);
-  const slider = element("input", { type: "range", min: 0, max: STEPS, step: 1, "aria-label": `${of.label}, slider` });
+  const slider = element("input", { type: "range", min: 0, max: STEPS, step: 1, "aria-label": words.fields.slider(of.label) });
   slider.addEventListener("input", () => {
     const exact = range.value(Number(slider.value));
     text.value = write(of.whole ? Math.round(exact) : exact);

@@ -4,10 +4,10 @@ import { check, parse, withTraces } from "./runner.js";
 import { isScenario } from "./share.js";
 import { readCsv } from "./stored.js";
 import { format } from "./units.js";
+import { words } from "./words.js";
 
 /** @import { Result, Scenario, Tables } from "./types.js" */
 
-const FORM = "A scenario needs [[link]] entries with “from” and “to”, and [[flow]] entries. [[memory]] and [[route]] are lists of tables; [law] has one table per law.";
 const MAX_SCENARIO_BYTES = 1_000_000;
 const MAX_TABLE_BYTES = 100_000_000;
 
@@ -30,7 +30,7 @@ function tracesOf(scenario) {
  * @param {string} kind
  */
 async function textOf(file, most, kind) {
-  if (file.size > most) throw new Error(`${file.name} has ${format("size", file.size)}; ${kind} has at most ${format("size", most)}.`);
+  if (file.size > most) throw new Error(words.files.tooLarge(file.name, format("size", file.size), kind, format("size", most)));
   return file.text();
 }
 
@@ -58,12 +58,12 @@ async function naming(file, read) {
  */
 export async function readScenario(text, files = []) {
   const scenario = await parse(text);
-  if (!isScenario(scenario)) throw new Error(FORM);
+  if (!isScenario(scenario)) throw new Error(words.files.form);
   const names = tracesOf(scenario);
   if (!names.size) return scenario;
   /** @type {{[name: string]: string}} */
   const texts = {};
-  for (const file of files) if (names.has(file.name)) texts[file.name] = await textOf(file, MAX_TABLE_BYTES, "a trace");
+  for (const file of files) if (names.has(file.name)) texts[file.name] = await textOf(file, MAX_TABLE_BYTES, words.files.trace);
   return withTraces(scenario, texts);
 }
 
@@ -82,13 +82,13 @@ export async function readFiles(files, current) {
   let scenario = null;
   let tables = files;
   if (file) {
-    const text = await textOf(file, MAX_SCENARIO_BYTES, "a scenario file");
+    const text = await textOf(file, MAX_SCENARIO_BYTES, words.files.scenario);
     scenario = await naming(file, () => readScenario(text, files));
     const traces = tracesOf(/** @type {Scenario} */ (await parse(text)));
     tables = files.filter((other) => other !== file && !traces.has(other.name));
   }
   const stray = tables.find((other) => !isTable(other));
-  if (stray) throw new Error(`${stray.name}: the page opens one scenario at a time, with its traces and tables.`);
+  if (stray) throw new Error(words.files.oneScenario(stray.name));
   return { scenario, stored: tables.length ? await readTables(tables, scenario ?? current) : null };
 }
 
@@ -102,13 +102,13 @@ async function readTables(files, scenario) {
   /** @type {Tables} */
   const tables = {};
   for (const file of files) {
-    const text = await textOf(file, MAX_TABLE_BYTES, "a table");
+    const text = await textOf(file, MAX_TABLE_BYTES, words.files.table);
     const { kind, table } = await naming(file, () => readCsv(text, resolved));
     tables[kind] = table;
   }
   const path = files.map(({ name }) => name).join(", ");
   return {
     resolved, tables, now: resolved.duration_s, summary: null, done: true, scenario,
-    stored: { path, origin: "read from CSV tables" },
+    stored: { path, origin: words.files.fromCsv },
   };
 }

@@ -12,6 +12,7 @@ import { Side } from "./side.js";
 import { State } from "./state.js";
 import { TextBox } from "./text.js";
 import { Theory } from "./theory.js";
+import { words } from "./words.js";
 
 /** @import { SideName } from "./types.js" */
 
@@ -52,4 +53,4 @@ lab.darkScheme.addEventListener("change", () => {
   runs.recolour();
   redraw();
 });
-shell.start().catch((error) => opening.notice(`The lab cannot start: ${error.message}`));
+shell.start().catch((error) => opening.notice(words.run.noStart(error.message)));

@@ -2,18 +2,20 @@
 
 import { $ } from "./dom.js";
 import { readFiles, readScenario } from "./files.js";
-import { LESSONS } from "./lessons.js";
+import { COURSE, lessonOf, OWN } from "./lesson.js";
 import { preset, PRESETS } from "./presets.js";
 import { decode, encode, isScenario } from "./share.js";
 import { nearest, SPEEDS, suitable } from "./speeds.js";
 import { arrange } from "./stage.js";
 import { fetchResult, offered } from "./stored.js";
 import { parse } from "./units.js";
+import { words } from "./words.js";
 
 /**
  * @import { Clock } from "./clock.js"
  * @import { Controls } from "./controls.js"
- * @import { Lesson, Lessons } from "./lessons.js"
+ * @import { Lesson } from "./lesson.js"
+ * @import { Lessons } from "./lessons.js"
  * @import { Shared } from "./share.js"
  * @import { State } from "./state.js"
  * @import { Layout, Result, Scenario } from "./types.js"
@@ -77,12 +79,12 @@ export class Opening {
 
   /** Keeps the state for a reload of this tab. An edit removes an outdated link or network from the address. */
   keep() {
-    const { lab: { scenario, layout, compare, preset, lesson, stored }, clock: { speed, time } } = this.page;
+    const { lab: { scenario, layout, compare, preset, lesson, stored }, lessons, clock: { speed, time } } = this.page;
     if (this.#named !== this.#state()) this.#setHash(lesson && `#lesson=${lesson}`);
     const { hash } = location;
     try {
       if (stored) sessionStorage.removeItem(KEPT);
-      else sessionStorage.setItem(KEPT, JSON.stringify({ hash, scenario, layout, compare, speed, time, preset, lesson }));
+      else sessionStorage.setItem(KEPT, JSON.stringify({ hash, scenario, layout, compare, speed, time, preset, lesson, own: ownOf(lesson, lessons) }));
     } catch {
       // The browser permits no storage, or the scenario is too large for it.
     }
@@ -107,12 +109,37 @@ export class Opening {
    */
   async loadText(text, onError) {
     try {
-      this.#load(await readScenario(text));
+      this.#open(await readScenario(text));
       return true;
     } catch (error) {
       onError(/** @type {Error} */ (error).message);
       return false;
     }
+  }
+
+  /**
+   * Shows the scenario of a file, or opens its lesson.
+   *
+   * @param {Scenario & {lesson?: unknown}} file
+   * @param {Result | null} stored
+   */
+  #open(file, stored = null) {
+    if (file.lesson === undefined) this.#load(file, { stored });
+    else {
+      this.page.lessons.own = lessonOf(OWN, file);
+      this.openLesson(this.page.lessons.own);
+    }
+  }
+
+  /** Opens the first lesson of the course, or closes the open lesson. */
+  async toggleLessons() {
+    const { lessons } = this.page;
+    if (lessons.lesson) {
+      this.closeLesson();
+      return;
+    }
+    await lessons.load();
+    this.openLesson(lessons.course[0]);
   }
 
   /**
@@ -133,7 +160,7 @@ export class Opening {
   #showLesson(id = "") {
     const { controls, lessons } = this.page;
     if (id === (lessons.lesson?.id ?? "")) return;
-    const lesson = LESSONS.find((one) => one.id === id);
+    const lesson = lessons.find(id);
     controls.forLesson([]);
     if (lesson) lessons.open(lesson);
     else lessons.close();
@@ -162,7 +189,7 @@ export class Opening {
     const { lab } = this.page;
     try {
       const { scenario, stored } = await readFiles([...$("file").files ?? []], lab.scenario);
-      if (scenario) this.#load(scenario, { stored });
+      if (scenario) this.#open(scenario, stored);
       else this.#load(lab.scenario, { stored, layout: lab.layout, lesson: lab.lesson });
     } catch (error) {
       this.notice(/** @type {Error} */ (error).message);
@@ -171,31 +198,33 @@ export class Opening {
   }
 
   async share() {
-    const { lab: { scenario, layout, compare, lesson }, clock: { speed, time } } = this.page;
+    const { lab: { scenario, layout, compare, lesson }, lessons, clock: { speed, time } } = this.page;
     try {
-      this.#name(await encode({ scenario, layout, compare, speed, time, lesson }));
+      this.#name(await encode({ scenario, layout, compare, speed, time, lesson, own: ownOf(lesson, lessons) }));
     } catch (error) {
       this.notice(/** @type {Error} */ (error).message);
       return;
     }
     try {
       await navigator.clipboard.writeText(location.href);
-      this.notice("The link is copied. It opens this network with these values.");
+      this.notice(words.links.copied);
     } catch {
-      this.notice("The link is in the address bar; copy it from there.");
+      this.notice(words.links.inBar);
     }
   }
 
   /** Opens the lesson or network of the page's address; the first preset if there is none. */
   async openAddress() {
     const { hash } = location;
-    const lesson = LESSONS.find(({ id }) => hash === `#lesson=${id}`);
+    const lesson = COURSE.find((id) => hash === `#lesson=${id}`);
     const network = PRESETS.find(([name]) => hash === `#network=${name}`);
     const kept = this.page.lab.version === 0 ? this.#kept() : null;
     try {
-      if (kept) this.#openLink(kept, hash);
-      else if (lesson) this.openLesson(lesson);
-      else if (hash.startsWith("#s=")) this.#openLink(await decode(hash), hash);
+      if (kept) await this.#openLink(kept, hash);
+      else if (lesson) {
+        await this.page.lessons.load();
+        this.openLesson(/** @type {Lesson} */ (this.page.lessons.find(lesson)));
+      } else if (hash.startsWith("#s=")) await this.#openLink(await decode(hash), hash);
       else if (offered && !hash) {
         const stored = await fetchResult();
         this.#load(stored.scenario, { stored });
@@ -204,7 +233,7 @@ export class Opening {
         this.#name(hash);
       } else {
         await this.openFirst();
-        if (hash.startsWith("#lesson=")) this.notice(`There is no lesson “${hash.slice(8)}”; there are ${LESSONS.map(({ id }) => id).join(", ")}.`);
+        if (hash.startsWith("#lesson=")) this.notice(words.links.noLesson(hash.slice(8), COURSE.join(", ")));
       }
     } catch (error) {
       await this.openFirst();
@@ -216,13 +245,28 @@ export class Opening {
    * @param {Shared} link
    * @param {string} hash fragment of the link
    */
-  #openLink({ scenario, layout, compare: law, speed, time, preset, lesson: id }, hash) {
+  async #openLink({ scenario, layout, compare: law, speed, time, preset, lesson: id = "", own }, hash) {
+    const { lessons } = this.page;
+    if (id) await lessons.load();
+    if (id === OWN) lessons.own = lessonOf(OWN, { ...scenario, lesson: own });
     this.#load(scenario, {
-      layout: { ...arrange(scenario), ...layout }, preset, lesson: LESSONS.find((one) => one.id === id)?.id,
+      layout: { ...arrange(scenario), ...layout }, preset, lesson: lessons.find(id)?.id,
       compare: this.page.lab.catalogue.laws.some(({ name }) => name === law) ? law : "",
       speed: SPEEDS.includes(speed) ? speed : undefined, time,
     });
     this.#name(hash);
+  }
+
+  /**
+   * Reloads the page in another language, with the same state.
+   *
+   * @param {string} code
+   */
+  changeLanguage(code) {
+    this.keep();
+    const query = new URLSearchParams(location.search);
+    query.set("lang", code);
+    location.search = String(query);
   }
 
   /** Opens an empty drawing. */
@@ -239,4 +283,14 @@ export class Opening {
   async openFirst() {
     this.#load(await readScenario(await preset("pair")), { preset: "pair", compare: "level" });
   }
+}
+
+/**
+ * Returns the table of the user's own lesson, if it is open.
+ *
+ * @param {string} id
+ * @param {Lessons} lessons
+ */
+function ownOf(id, lessons) {
+  return id === OWN ? lessons.own?.file : undefined;
 }

@@ -2,6 +2,7 @@
 
 import { flows, links } from "./series.js";
 import { format, short, unitFor } from "./units.js";
+import { words } from "./words.js";
 
 /**
  * @import { Series } from "./series.js"
@@ -105,29 +106,29 @@ export function panels(result, dark, peaks = {}) {
   const { t, entries } = flows(result);
   const on = links(result);
   const rates = entries.flatMap((entry, i) => {
-    const name = entry.count === 1 ? entry.name : `${entry.name}, each`;
+    const name = entry.count === 1 ? entry.name : words.plots.each(entry.name);
     return [
       { name, ...look(i, dark), values: entry.rate, width: 2 },
-      { name: `fair for ${entry.name}`, ...look(i, dark), dash: [1.5, 4], values: entry.fair, width: 1.5, quiet: true, step: true },
+      { name: words.plots.fairFor(entry.name), ...look(i, dark), dash: [1.5, 4], values: entry.fair, width: 1.5, quiet: true, step: true },
     ];
   });
   /** @param {"wait" | "dropped" | "signal"} key */
   const lines = (key) => on.links.map((link, i) => ({ name: link.name, ...look(i, dark, LINK_COLOURS), values: link[key], width: 1.75 }));
   const limits = on.links.flatMap((link, i) => (link.buffer === null ? [] : [
-    { name: `buffer of ${link.name}`, ...look(i, dark, LINK_COLOURS), dash: [1.5, 4], values: link.buffer, width: 1.5, quiet: true },
+    { name: words.plots.bufferOf(link.name), ...look(i, dark, LINK_COLOURS), dash: [1.5, 4], values: link.buffer, width: 1.5, quiet: true },
   ]));
   const peak = on.links.reduce((most, link) => larger(most, link.wait), 0);
   // A buffer far above the queueing delays would flatten their lines.
   const near = limits.map((limit) => ({ ...limit, values: limit.values.map((x) => (x !== null && x <= 3 * peak ? x : null)) }))
     .filter((limit) => limit.values.some((x) => x !== null));
   const all = result.resolved.flows.length;
-  const shown = entries.length < all ? `the first ${entries.length} of ${all} flows` : "each flow";
-  const longest = on.links.length < on.many ? ` of ${on.links.length} of ${on.many} links` : "";
+  const shown = entries.length < all ? words.plots.firstFlows(entries.length, all) : words.plots.eachFlow;
+  const longest = on.links.length < on.many ? words.plots.ofLinks(on.links.length, on.many) : "";
   const signals = inUnit("number", signalTitle(result.resolved), lines("signal").filter((line) => line.values.some((x) => x !== null)));
   return [
-    { key: "rates", t, ...inUnit("rate", `Throughput of ${shown}; dotted: max-min fair`, rates, peaks.rates) },
-    { key: "queues", t: on.t, ...inUnit("time", `Queueing delay${longest}, longest in each sample; dotted: buffer`, [...lines("wait"), ...near], peaks.queues) },
-    { key: "drops", t: on.t, ...inUnit("share", "Share of arriving bytes that queues drop", lines("dropped"), peaks.drops) },
+    { key: "rates", t, ...inUnit("rate", words.plots.rates(shown), rates, peaks.rates) },
+    { key: "queues", t: on.t, ...inUnit("time", words.plots.queues(longest), [...lines("wait"), ...near], peaks.queues) },
+    { key: "drops", t: on.t, ...inUnit("share", words.plots.drops, lines("dropped"), peaks.drops) },
     { key: "signals", t: on.t, ...signals, ...rangeOf(signals.lines) },
   ];
 }
@@ -152,10 +153,10 @@ function rangeOf(lines) {
  */
 function signalTitle(resolved) {
   const laws = [...new Set(resolved.links.flatMap((link) => Object.keys(link.laws)))];
-  if (laws.length) return `Signals of routers (${laws.join(", ")})`;
+  if (laws.length) return words.plots.routerSignals(laws.join(", "));
   const queues = [...new Set(resolved.links.map((link) => Object.keys(link.queue)[0]))];
   const active = queues.filter((name) => !name.startsWith("drop_"));
-  return active.length ? `Signals of queues (${active.join(", ")})` : "Routers and queues signal nothing";
+  return active.length ? words.plots.queueSignals(active.join(", ")) : words.plots.noSignals;
 }
 
 /**

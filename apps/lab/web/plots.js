@@ -106,7 +106,7 @@ function dataOf({ t, lines }) {
  */
 function inWords({ title, lines, textOf }) {
   const visible = lines.filter((line) => !line.quiet);
-  const ends = visible.map(({ name, values }) => `${name} ends at ${textOf(values.findLast((x) => x !== null))}`);
+  const ends = visible.map(({ name, values }) => words.plots.endsAt(name, textOf(values.findLast((x) => x !== null))));
   return [title, ...ends].join("; ");
 }
 

@@ -133,7 +133,7 @@ export class Runs {
     });
     if (!raised.length) return false;
     lab.rerun({});
-    $("raised").textContent = `Round trip raised to the delay of the links: ${raised.join(", ")}.`;
+    $("raised").textContent = words.run.raised(raised.join(", "));
     return true;
   }
 
@@ -143,7 +143,7 @@ export class Runs {
     a.version = lab.version;
     a.result = { ...result };
     a.removePackets();
-    $("stored-from").textContent = `Stored result ${result.stored?.path}, ${result.stored?.origin}.`;
+    $("stored-from").textContent = words.run.stored(result.stored?.path ?? "", result.stored?.origin ?? "");
     this.#setErrors(a, []);
     this.#draw(a, a.result);
     this.#showStatus();

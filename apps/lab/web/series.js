@@ -2,6 +2,7 @@
 
 import { fairRates } from "./fair.js";
 import { parse } from "./units.js";
+import { language, words } from "./words.js";
 
 /** @import { Column, Resolved, ResolvedFlow, ResolvedLink, Result, Summary } from "./types.js" */
 
@@ -187,9 +188,9 @@ export function ended(resolved, summary) {
   const keys = /** @type {const} */ (["started", "finished", "aborted"]);
   const [started, finished, aborted] = keys.map((key) => entries.reduce((sum, entry) => sum + entry[key], 0));
   if (!started) return "";
-  const others = Object.entries({ aborted, unfinished: started - finished - aborted }).filter(([, count]) => count);
-  const words = others.map(([word, count]) => `, ${count.toLocaleString("en")} ${word}`).join("");
-  return `${finished.toLocaleString("en")} of ${started.toLocaleString("en")} transfers finished${words}`;
+  const others = Object.entries({ [words.status.aborted]: aborted, [words.status.unfinished]: started - finished - aborted }).filter(([, count]) => count);
+  const rest = others.map(([word, count]) => `, ${count.toLocaleString(language)} ${word}`).join("");
+  return `${words.status.transfers(finished.toLocaleString(language), started.toLocaleString(language))}${rest}`;
 }
 
 /**

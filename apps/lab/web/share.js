@@ -1,9 +1,11 @@
 /** State of the page in the fragment of a URL: JSON, deflated, in base64url. Browsers do not send fragments to servers. */
 
+import { words } from "./words.js";
+
 /** @import { Layout, Scenario, Spot } from "./types.js" */
 
 /** @typedef {{scenario: Scenario, layout: Layout, compare: string, speed: number, time: number,
- *   preset?: string, lesson?: string}} Shared */
+ *   preset?: string, lesson?: string, own?: unknown}} Shared own: table of the user's own lesson */
 
 /** Limit on the length of a fragment. */
 const MAX_FRAGMENT = 60_000;
@@ -41,7 +43,7 @@ export async function encode(state) {
   const text = Array.from(bytes, (byte) => String.fromCharCode(byte)).join("");
   const fragment = `#s=${btoa(text).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "")}`;
   if (plain.length > MAX_STATE_BYTES || fragment.length > MAX_FRAGMENT) {
-    throw new Error("This network is too large for a link; save the scenario as a file.");
+    throw new Error(words.links.tooLarge);
   }
   return fragment;
 }
@@ -54,7 +56,7 @@ export async function encode(state) {
  * @throws {Error} with one line, if the fragment is damaged
  */
 export async function decode(fragment) {
-  const broken = new Error("This link is damaged or cut off: the text after “#s=” cannot be read. Copy it again.");
+  const broken = new Error(words.links.broken);
   if (fragment.length > MAX_FRAGMENT) throw broken;
   try {
     const text = atob(fragment.slice(3).replaceAll("-", "+").replaceAll("_", "/"));

@@ -3,14 +3,13 @@
 import { named } from "./controls.js";
 import { $ } from "./dom.js";
 import { symbols } from "./key.js";
-import { LESSONS } from "./lessons.js";
 import { PRESETS } from "./presets.js";
 import { catalogue, stop } from "./runner.js";
 import { SAVES } from "./saves.js";
 import { drawnPath, lawOf, setLaw } from "./scenario.js";
 import { SPEEDS } from "./speeds.js";
 import { short } from "./units.js";
-import { words } from "./words.js";
+import { language, LANGUAGES, translate, words } from "./words.js";
 
 /**
  * @import { Clock } from "./clock.js"
@@ -35,16 +34,19 @@ export class Shell {
 
   /** Fills the choices, and opens the scenario of the page's address. */
   async start() {
+    translate();
     this.#listen();
     document.body.classList.toggle("embed", new URLSearchParams(location.search).has("embed"));
     fill("preset", [["", words.preset.own], [EMPTY, words.preset.empty], ...PRESETS]);
     $("key").replaceChildren(...symbols());
     $("preset").options[0].hidden = true; // shown only while it is the current choice
+    fill("language", Object.entries(LANGUAGES).map(([code, { name }]) => [code, name]));
+    $("language").value = language;
     fill("speed", SPEEDS.map((speed) => [String(speed), speed < 1 ? `1/${Math.round(1 / speed)}` : `${short(speed)}×`]));
     this.page.lab.catalogue = await catalogue();
     const laws = this.page.lab.catalogue.laws.map(named);
-    fill("law-all", [["", "different laws"], ...laws]);
-    fill("compare", [["", "no second law"], ...laws]);
+    fill("law-all", [["", words.choose.differentLaws], ...laws]);
+    fill("compare", [["", words.choose.noSecondLaw], ...laws]);
     await this.page.opening.openAddress();
     window.addEventListener("pagehide", () => this.page.opening.keep()); // speed and time change without an edit
     this.page.clock.play(!window.matchMedia("(prefers-reduced-motion: reduce)").matches);
@@ -67,15 +69,16 @@ export class Shell {
     $("law-all").value = laws.size === 1 ? [...laws][0] : "";
     $("undo").disabled = !lab.undoable;
     $("remove").disabled = !editing.removable;
-    $("about").textContent = typeof scenario.description === "string" ? scenario.description : "";
+    const { description } = scenario;
+    $("about").textContent = words.preset.about[lab.preset] ?? (typeof description === "string" ? description : "");
     this.page.clock.stale = true;
   }
 
   #listen() {
-    const { lab, sides, clock, editing, lessons, opening } = this.page;
+    const { lab, sides, clock, editing, opening } = this.page;
     /** @type {(id: string, call: () => void) => void} */
     const onClick = (id, call) => $(id).addEventListener("click", call);
-    /** @type {(id: "preset" | "law-all" | "compare" | "speed", call: (value: string) => void) => void} */
+    /** @type {(id: "preset" | "law-all" | "compare" | "speed" | "language", call: (value: string) => void) => void} */
     const onChoice = (id, call) => $(id).addEventListener("change", () => call($(id).value));
     onChoice("preset", (name) => {
       if (name === EMPTY) opening.openEmpty();
@@ -83,8 +86,9 @@ export class Shell {
     });
     onChoice("law-all", (law) => law && lab.change(() => lab.scenario.flow.forEach((flow) => setLaw(flow, law))));
     onChoice("compare", (law) => lab.compareWith(law));
+    onChoice("language", (code) => opening.changeLanguage(code));
     onChoice("speed", (speed) => clock.setSpeed(Number(speed)));
-    onClick("lessons-open", () => (lessons.lesson ? opening.closeLesson() : opening.openLesson(LESSONS[0])));
+    onClick("lessons-open", () => opening.toggleLessons().catch((error) => opening.notice(error.message)));
     onClick("stop", stop);
     onClick("run-here", () => lab.rerun({ stored: null }));
     onClick("undo", () => opening.undo());
@@ -94,7 +98,7 @@ export class Shell {
         $("files").open = false;
         const results = (lab.compare ? [sides.a, sides.b] : [sides.a]).map(({ result }) => result);
         if (id === "save-toml" || results.every((result) => result?.done)) call(lab.scenario, /** @type {Result[]} */ (results));
-        else opening.notice("The run is not finished; try again in a moment.");
+        else opening.notice(words.run.unfinished);
       });
     }
     onClick("open-toml", () => $("file").click());
@@ -130,7 +134,7 @@ export class Shell {
 }
 
 /**
- * @param {"preset" | "law-all" | "compare" | "speed"} id
+ * @param {"preset" | "law-all" | "compare" | "speed" | "language"} id
  * @param {string[][]} rows value and text of each choice
  */
 function fill(id, rows) {

@@ -4,6 +4,7 @@ import { shape } from "./dom.js";
 import { placeLabels } from "./labels.js";
 import { look } from "./panels.js";
 import { drawnNodes, nodes } from "./scenario.js";
+import { words } from "./words.js";
 
 /** @import { Act, Flow, Layout, Link, Scenario, Selected, Spot } from "./types.js" */
 
@@ -153,7 +154,7 @@ export class Stage {
   constructor(place, act) {
     this.place = place;
     this.act = act;
-    this.svg = shape("svg", { class: "network", role: "group", "aria-label": "The network" });
+    this.svg = shape("svg", { class: "network", role: "group", "aria-label": words.stage.network });
     this.canvas = document.createElement("canvas");
     this.canvas.setAttribute("aria-hidden", "true");
     place.append(this.svg, this.canvas);
@@ -290,20 +291,20 @@ export class Stage {
    * @param {Link} link
    * @param {number} i
    * @param {Line[]} directions
-   * @param {string} words
+   * @param {string} text
    * @param {{x: number, y: number}} spot centre of the label
    */
-  #link({ selected }, link, i, directions, words, { x, y }) {
+  #link({ selected }, link, i, directions, text, { x, y }) {
     const chosen = selected.kind === "link" && selected.index === i;
     const [forward] = directions;
     const wires = directions.map((line) => shape("line", { x1: line.x1, y1: line.y1, x2: line.x2, y2: line.y2, class: "wire" }));
-    const label = shape("text", { x, y: y + 4, class: "label", "text-anchor": "middle" }, words);
+    const label = shape("text", { x, y: y + 4, class: "label", "text-anchor": "middle" }, text);
     const grip = shape("line", {
       x1: forward.x1, y1: forward.y1, x2: forward.x2, y2: forward.y2, class: "grip",
     });
     const group = shape("g", {
       class: chosen ? "link chosen" : "link", tabindex: 0, role: "button", "data-key": `link ${i}`,
-      "aria-pressed": String(chosen), "aria-label": `Link from ${link.from} to ${link.to}, ${words}`,
+      "aria-pressed": String(chosen), "aria-label": words.stage.link(link.from, link.to, text),
     }, ...wires, label, grip);
     this.#onPress(group, () => this.act.select("link", i));
     return group;
@@ -373,7 +374,7 @@ export class Stage {
     const group = shape("g", {
       class: chosen ? "host chosen" : "host", tabindex: sends ? 0 : null, role: sends ? "button" : null,
       "data-key": sends ? `flow ${i}` : null, "aria-pressed": sends ? String(chosen) : null,
-      "aria-label": sends ? `Flow ${flow.name} from ${flow.from ?? ""} to ${flow.to ?? ""}` : null,
+      "aria-label": sends ? words.stage.flow(flow.name, flow.from ?? "", flow.to ?? "") : null,
       "aria-hidden": sends ? null : "true",
     }, dot, text);
     this.#onPress(group, () => this.act.select("flow", i));
@@ -390,7 +391,7 @@ export class Stage {
     const { width, height } = this.#node;
     const group = shape("g", {
       class: picked ? "node chosen" : "node", transform: `translate(${x} ${y})`, tabindex: 0, role: "button",
-      "data-key": `node ${name}`, "aria-pressed": String(picked), "aria-label": `Node ${name}; arrow keys move it`,
+      "data-key": `node ${name}`, "aria-pressed": String(picked), "aria-label": words.stage.node(name),
     }, shape("rect", { x: -width / 2, y: -height / 2, width, height, rx: height / 5 }), shape("text", { class: "name", y: 4 }, fit(name, 6)));
     this.#onPress(group, () => this.act.pick(name));
     this.#onDrag(group, name);
@@ -448,7 +449,7 @@ export class Stage {
 /** @param {Link} link */
 function labelOf({ capacity, delay, changes, reverse }) {
   const varies = [changes, reverse?.changes].some((of) => (Array.isArray(of) ? of.length : of));
-  return `${capacity} · ${delay}${varies ? ", changes" : ""}`;
+  return `${capacity} · ${delay}${varies ? `, ${words.stage.changes}` : ""}`;
 }
 
 /** @param {number} x */

@@ -1,8 +1,9 @@
 /** Summary of a result in one line. */
 
+import { percent } from "./measures.js";
 import { ended } from "./series.js";
 import { format, short } from "./units.js";
-import { words } from "./words.js";
+import { language, words } from "./words.js";
 
 /** @import { Resolved, Result, Summary } from "./types.js" */
 
@@ -20,7 +21,7 @@ export function statusOf(result) {
 function countersOf({ resolved, summary, hops = 0, ms = 0, early, now }) {
   return [
     early && words.run[early === "cut" ? "tooLong" : "stopped"](format("time", now)),
-    `${hops.toLocaleString("en")} packet-hops in ${Math.round(ms)} ms`,
+    words.status.hops(hops.toLocaleString(language), Math.round(ms)),
     summary && dropsOf(summary),
     summary && ended(resolved, summary),
   ];
@@ -31,13 +32,13 @@ function countersOf({ resolved, summary, hops = 0, ms = 0, early, now }) {
  * @param {Summary | null | undefined} summary
  */
 function measuresOf(resolved, summary) {
-  if (!summary) return ["The result has no summary."];
+  if (!summary) return [words.status.noSummary];
   const [busiest] = summary.links.toSorted((a, b) => (b.utilisation ?? 0) - (a.utilisation ?? 0));
   return [
-    busiest && `${busiest.name}: utilisation ${short(100 * (busiest.utilisation ?? 0))} %`,
-    busiest?.queueing_delay_s && `99 % of its queueing delays below ${format("time", busiest.queueing_delay_s.p99)}`,
-    typeof summary.jain === "number" && `Jain’s index of throughput ${short(summary.jain)}`,
-    summary.settled && Number.isFinite(summary.settling_s) && `settling time ${format("time", summary.settling_s)}`,
+    busiest && words.status.utilisation(busiest.name, percent(busiest.utilisation)),
+    busiest?.queueing_delay_s && words.status.delays(format("time", busiest.queueing_delay_s.p99)),
+    typeof summary.jain === "number" && words.status.jain(short(summary.jain)),
+    summary.settled && Number.isFinite(summary.settling_s) && words.status.settling(format("time", summary.settling_s)),
     dropsOf(summary),
     ended(resolved, summary),
   ];
@@ -45,5 +46,5 @@ function measuresOf(resolved, summary) {
 
 /** @param {Summary} summary */
 function dropsOf({ links }) {
-  return `${links.reduce((sum, link) => sum + link.dropped_packets, 0).toLocaleString("en")} packets dropped`;
+  return words.status.dropped(links.reduce((sum, link) => sum + link.dropped_packets, 0).toLocaleString(language));
 }

@@ -1,5 +1,7 @@
 /** Stored results: a result directory that `levelflow lab --open` serves, or saved tables. */
 
+import { words } from "./words.js";
+
 /** @import { Resolved, Result } from "./types.js" */
 
 /** True if the server has a result to show. */
@@ -33,8 +35,8 @@ function table(columns) {
  * @param {{network: {form: string, kernel: string} | null, by: string, status: string | null}} found
  */
 function origin({ network, by, status }) {
-  const how = network ? `measured on a network (${network.form}, Linux ${network.kernel})` : `simulated by Levelflow ${by}`;
-  return status === "complete" ? how : `${how}; the run is incomplete (${status ?? "killed"})`;
+  const how = network ? words.files.measured(network.form, network.kernel) : words.files.simulated(by);
+  return status === "complete" ? how : words.files.partial(how, status ?? words.files.killed);
 }
 
 /**
@@ -47,7 +49,7 @@ function origin({ network, by, status }) {
  */
 export function readCsv(text, resolved) {
   const lines = text.split(/\r?\n/).filter((line) => line);
-  if (lines.length > MAX_ROWS + 1) throw new Error(`${lines.length - 1} rows; a page holds ${MAX_ROWS}.`);
+  if (lines.length > MAX_ROWS + 1) throw new Error(words.files.rows(lines.length - 1, MAX_ROWS));
   const header = cells(lines[0] ?? "");
   const kind = header.includes("flow") ? "flow" : "link";
   const needed = {
@@ -56,26 +58,26 @@ export function readCsv(text, resolved) {
   };
   const missing = needed[kind].find((name) => !header.includes(name));
   if (missing) {
-    const name = missing === "link" ? "flow or link" : missing;
-    throw new Error(`line 1: no column ${name}; the file needs the columns of “Flows as CSV” or “Links as CSV”.`);
+    const name = missing === "link" ? words.files.columnOr : missing;
+    throw new Error(words.files.noColumn(name));
   }
   const entries = resolved[`${kind}s`].map(({ name }) => name);
   const columns = header.map(() => new Float64Array(lines.length - 1));
   const links = new Map(resolved.links.map(({ name }, i) => [name, i]));
   lines.slice(1).forEach((line, row) => {
     const values = cells(line);
-    if (values.length !== header.length) throw new Error(`line ${row + 2}: ${values.length} values, not ${header.length}.`);
+    if (values.length !== header.length) throw new Error(words.files.line(row + 2, words.files.values(values.length, header.length)));
     const expected = entries[row % entries.length];
     header.forEach((name, i) => {
       if (name === kind && values[i] !== expected) {
-        throw new Error(`line ${row + 2}: ${kind} “${values[i]}” where the open scenario has “${expected}”; open the scenario of this table first.`);
+        throw new Error(words.files.line(row + 2, words.files.otherEntry(kind, values[i], expected)));
       }
       columns[i][row] = name === kind ? row % entries.length : name === "bottleneck"
-        ? links.get(values[i]) ?? NO_LINK : number(values[i], `line ${row + 2}, ${name}`);
+        ? links.get(values[i]) ?? NO_LINK : number(values[i], words.files.line(row + 2, name));
     });
   });
   const rows = lines.length - 1;
-  if (rows === 0 || rows % entries.length) throw new Error(`${rows} rows, not the same number for each ${kind}: the file is incomplete.`);
+  if (rows === 0 || rows % entries.length) throw new Error(words.files.incomplete(rows, kind));
   return { kind: `${kind}s`, table: { rows, ...Object.fromEntries(header.map((name, i) => [name, columns[i]])) } };
 }
 
@@ -93,6 +95,6 @@ function cells(line) {
  */
 function number(text, where) {
   const value = text === "" ? NaN : Number(text);
-  if (text !== "" && Number.isNaN(value)) throw new Error(`${where}: “${text}” is not a number.`);
+  if (text !== "" && Number.isNaN(value)) throw new Error(words.files.noNumber(where, text));
   return value;
 }

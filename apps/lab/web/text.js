@@ -3,6 +3,7 @@
 import { $ } from "./dom.js";
 import { check, lineOf } from "./runner.js";
 import { toToml } from "./scenario.js";
+import { words } from "./words.js";
 
 /** @import { State } from "./state.js" */
 
@@ -44,7 +45,7 @@ export class TextBox {
     } catch (mistake) {
       const lines = /** @type {Error} */ (mistake).message.split("\n").map(async (error) => {
         const line = await lineOf(error, text);
-        return line ? `line ${line}: ${error}` : error;
+        return line ? words.files.line(line, error) : error;
       });
       this.#showError((await Promise.all(lines)).join("\n"));
     }

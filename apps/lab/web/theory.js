@@ -47,7 +47,7 @@ export class Theory {
     if (!served) {
       this.place.classList.remove("stale");
       this.place.replaceChildren(element("p", {
-        text: "The command “levelflow lab” opens a page with the predictions of theory: equilibrium, stability, settling time.",
+        text: words.theory.unserved,
       }));
       return;
     }
@@ -81,17 +81,17 @@ export class Theory {
       const found = await reply.json();
       return found.wrong === undefined ? show(found) : [element("p", { class: "wrong", text: found.wrong })];
     } catch {
-      return [element("p", { class: "wrong", text: "The server does not reply; is “levelflow lab” still running?" })];
+      return [element("p", { class: "wrong", text: words.theory.noReply })];
     }
   }
 }
 
 /** @type {{[stable: string]: string}} */
-const VERDICTS = { true: "stable", false: "unstable", null: "not known" };
+const VERDICTS = { true: words.theory.stable, false: words.theory.unstable, null: words.theory.unknown };
 
 /** @param {Prediction} found */
 function show(found) {
-  const head = element("tr", {}, ...["flow", "equilibrium", "limited by"].map((text) => element("th", { scope: "col", text })));
+  const head = element("tr", {}, ...words.theory.head.map((text) => element("th", { scope: "col", text })));
   const rows = found.flows.slice(0, MAX_ROWS).map((flow) => element("tr", {},
     element("th", { scope: "row", text: flow.name }),
     element("td", { text: format("rate", flow.rate_bps) }),
@@ -100,13 +100,13 @@ function show(found) {
     rows.push(element("tr", {}, element("td", { colspan: 3, text: words.theory.more(found.flows.length - MAX_ROWS) })));
   }
   const verdict = VERDICTS[String(found.stable)];
-  const settling = found.time_s === null ? "not known" : `${format("time", found.time_s)} after the last start`;
+  const settling = found.time_s === null ? words.theory.unknown : words.theory.settling(format("time", found.time_s));
   const facts = element("dl", {},
-    element("dt", { text: "Stability" }), element("dd", { text: verdict, class: found.stable === false ? "bad" : "" }),
-    element("dt", { text: "Settles" }), element("dd", { text: settling }));
+    element("dt", { text: words.theory.stability }), element("dd", { text: verdict, class: found.stable === false ? "bad" : "" }),
+    element("dt", { text: words.theory.settles }), element("dd", { text: settling }));
   const reasons = grouped(found.bottlenecks).flatMap(({ links, law, margin, why, breaks }) => [
-    `${links}, ${law}: ${why || VERDICTS.null}${margin === null ? "" : `; margin ${short(margin)}`}`,
-    ...(breaks ? [`Would make ${links.includes(",") ? "these links" : "this link"} unstable: ${breaks}`] : []),
+    `${links}, ${law}: ${why || VERDICTS.null}${margin === null ? "" : `; ${words.theory.margin(short(margin))}`}`,
+    ...(breaks ? [words.theory.breaks(breaks)] : []),
   ]).map((text) => element("li", {}, ...coded(text)));
   return [facts, element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows)), element("ul", { class: "reasons" }, ...reasons)];
 }
@@ -120,7 +120,8 @@ function grouped(bottlenecks) {
   const groups = Map.groupBy(bottlenecks, ({ law, margin, why, breaks }) => JSON.stringify([law, margin?.toPrecision(3), why, breaks]));
   return Array.from(groups.values(), (group) => {
     const names = group.map(({ link }) => link);
-    const more = names.length > MAX_NAMES ? ` and ${names.length - MAX_NAMES + 1} more` : "";
-    return { ...group[0], links: `${names.slice(0, more ? MAX_NAMES - 1 : MAX_NAMES).join(", ")}${more}` };
+    const shown = names.length > MAX_NAMES ? MAX_NAMES - 1 : names.length;
+    const text = names.slice(0, shown).join(", ");
+    return { ...group[0], links: shown < names.length ? words.theory.moreLinks(text, names.length - shown) : text };
   });
 }

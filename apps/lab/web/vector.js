@@ -3,6 +3,7 @@
 import { NAMES_WIDTH, namesAtEnds } from "./names.js";
 import { panels, peaksOf } from "./panels.js";
 import { lawsOf } from "./series.js";
+import { words } from "./words.js";
 
 /**
  * @import { Line, Panel } from "./panels.js"
@@ -134,7 +135,7 @@ function column({ resolved }, title, all) {
   });
   const height = top + 10;
   const drawing = `<text class="title" x="${LEFT}" y="24" style="font-size:16px">${escape(title)}</text>${names}${parts.join("")}` +
-    `<text x="${(LEFT + WIDTH - RIGHT) / 2}" y="${height - 8}" text-anchor="middle">time (s)</text>`;
+    `<text x="${(LEFT + WIDTH - RIGHT) / 2}" y="${height - 8}" text-anchor="middle">${escape(words.plots.time)}</text>`;
   return { drawing, height };
 }
 
