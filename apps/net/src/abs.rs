@@ -2,7 +2,7 @@
 
 use std::io::Write as _;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Instant;
 
 use clap::{Args, Subcommand};
@@ -24,6 +24,7 @@ use levelflow_host::format::rate;
 use levelflow_host::limit::Limit;
 use levelflow_host::metrics::Metrics;
 use levelflow_host::pid_file::{self, PidFile, State};
+use levelflow_host::privileges::{CapabilitySet, Rights};
 use levelflow_host::qdisc::Device;
 use levelflow_host::stop::Stop;
 use levelflow_host::tc::Handle;
@@ -173,8 +174,7 @@ impl AbsRun {
         let mut daemon = Daemon::new(device, &self.qdisc, self.capacity, targets)?;
         let log = self.log.as_deref().map(Log::open).transpose()?;
         let board = Board::default();
-        let serve = |at| Metrics::serve(at, Box::new(board.clone()));
-        let _metrics = self.metrics.map(serve).transpose()?;
+        let metrics = self.metrics.map(Metrics::bind).transpose()?;
         if pid_file.is_some() {
             let armed = daemon.arm();
             if armed.is_err() {
@@ -182,6 +182,17 @@ impl AbsRun {
             }
         }
         let log = log.map(|log| log.begin(&daemon, name));
+        let rights = Rights {
+            capabilities: CapabilitySet::NET_ADMIN,
+            reads: &[Path::new("/sys/class/net"), Path::new("/sys/devices")],
+            writes: &[&pid_file::directory()],
+        };
+        let serve = |socket| Metrics::serve(socket, Box::new(board.clone()));
+        let served = rights.keep_only().and_then(|()| metrics.map(serve).transpose());
+        let _metrics = match served {
+            Ok(metrics) => metrics,
+            Err(error) => return both(Err(error), daemon.restore().1),
+        };
         self.introduce(&daemon, name);
         let result = self.with_status(&mut daemon, &stop, pid_file.as_ref(), log, &board);
         let (outcomes, restored) = daemon.restore();

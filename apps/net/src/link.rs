@@ -14,6 +14,7 @@ use serde::Serialize;
 
 use levelflow_files::{read, read_any, reason};
 use levelflow_host::clock::Clock;
+use levelflow_host::privileges::Rights;
 use levelflow_host::{Error, sys, terminal};
 use levelflow_link::control::{Change, Setting, schedule};
 use levelflow_link::{Device, Link as Wires, Report};
@@ -169,6 +170,7 @@ impl Link {
             sys::realtime()
                 .map_err(|e| Error::failed(format_args!("--realtime: {e}; run as root, or omit the option")))?;
         }
+        Rights::default().keep_only()?;
         let lines = self.control.then(read_lines);
         let mut wires = Wires::new(ports, self.settings(), self.seed);
         if let Some(queue) = &self.queue {

@@ -1,12 +1,33 @@
 //! Checks of options that several commands have in common.
 
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::Path;
 
 use levelflow_units::Duration;
 
 use levelflow_host::Error;
 use levelflow_host::pid_file::{self, Service, State};
+use levelflow_host::privileges::{CapabilitySet, Rights};
 use levelflow_host::terminal::plain;
+
+/// Drops all rights, except those to open a UDP socket, to raise the priority, and to replace the file `output`.
+pub(super) fn drop_rights(output: Option<&Path>) -> Result<(), Error> {
+    let folder = output.map(folder);
+    let writes: Vec<&Path> = folder.into_iter().collect();
+    Rights {
+        capabilities: CapabilitySet::NET_BIND_SERVICE | CapabilitySet::SYS_NICE,
+        reads: &[],
+        writes: &writes,
+    }
+    .keep_only()
+}
+
+/// Returns the folder of a file.
+pub(super) fn folder(file: &Path) -> &Path {
+    file.parent()
+        .filter(|folder| !folder.as_os_str().is_empty())
+        .unwrap_or(Path::new("."))
+}
 
 /// Rejects an interval that is too short for `--every`.
 pub(super) fn every(time: Duration) -> Result<(), Error> {

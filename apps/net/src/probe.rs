@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use levelflow_units::{Duration, Rate, Time};
 
-use super::options::{above_zero, address};
+use super::options::{above_zero, address, drop_rights};
 use levelflow_host::format::short_rate;
 use levelflow_host::stop::Stop;
 use levelflow_host::{Error, terminal};
@@ -91,6 +91,7 @@ impl Probe {
                 let _ = writeln!(std::io::stdout(), "{text}");
             }
         };
+        drop_rights(None)?;
         let sessions = live::serve(
             at,
             limits,
@@ -112,6 +113,7 @@ impl Probe {
         let at = address("TO", to)?;
         let stop = Stop::on_signals()?;
         let shows = !self.quiet && !self.json && std::io::stderr().is_terminal();
+        drop_rights(self.scenario.as_deref())?;
         let outcome = live::probe(at, self.time, self.max_rate, &stop, |now, probe| {
             if shows {
                 eprint!("\r\x1b[K{}", progress(now, probe));

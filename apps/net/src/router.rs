@@ -1,7 +1,7 @@
 //! Command `levelflow-net router`.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration as Span, Instant};
@@ -14,6 +14,7 @@ use super::options::{self, address};
 use levelflow_host::clock::{Clock, span};
 use levelflow_host::metrics::Metrics;
 use levelflow_host::pid_file::{self, PidFile};
+use levelflow_host::privileges::{CapabilitySet, KERNEL_ROUTER, PROCESSORS, Rights};
 use levelflow_host::qdisc::{Device, Queue};
 use levelflow_host::stop::Stop;
 use levelflow_host::{Error, sys};
@@ -190,7 +191,9 @@ impl RouterRun {
         let pid_file = PidFile::new(ROUTER, &relay.address()?.to_string())?;
         let logging = self.logging()?;
         let relay = relay.logged(logging.as_ref());
-        self.with_status(&pid_file, &stop, |board| relay.run(&stop, board))?;
+        self.with_status(&pid_file, &stop, CapabilitySet::empty(), |board| {
+            relay.run(&stop, board)
+        })?;
         logging.as_ref().map_or(Ok(()), Logging::end)
     }
 
@@ -222,27 +225,41 @@ impl RouterRun {
         let attached = Attached::new(device, program, params, info, Clock::start())?
             .logged(logging.as_ref())
             .following(follows);
-        self.with_status(&pid_file, &stop, |board| attached.run(&stop, board))?;
+        self.with_status(&pid_file, &stop, KERNEL_ROUTER, |board| attached.run(&stop, board))?;
         logging.as_ref().map_or(Ok(()), Logging::end)
     }
 
-    /// Runs `work` on this thread. Other threads serve metrics and show readings.
+    /// Drops all rights except these capabilities, then runs `work` on this thread. Other threads serve metrics and
+    /// show readings.
     fn with_status(
         &self,
         pid_file: &PidFile,
         stop: &Stop,
+        capabilities: CapabilitySet,
         work: impl FnOnce(&Board) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let board = Board::default();
-        let _metrics = self
-            .show
-            .metrics
-            .map(|at| Metrics::serve(at, Box::new(Readings(board.clone()))))
-            .transpose()?;
+        let metrics = self.show.metrics.map(Metrics::bind).transpose()?;
+        self.drop_rights(capabilities)?;
+        let serve = |socket| Metrics::serve(socket, Box::new(Readings(board.clone())));
+        let _metrics = metrics.map(serve).transpose()?;
         self.show.with_display(&board, pid_file, stop, || {
             self.set_realtime_priority()?;
             work(&board)
         })
+    }
+
+    fn drop_rights(&self, capabilities: CapabilitySet) -> Result<(), Error> {
+        let realtime = self.realtime.then_some(CapabilitySet::SYS_NICE);
+        // A script may replace the file with the capacity.
+        let folder = self.capacity_from.as_deref().map(options::folder);
+        let reads: Vec<&Path> = folder.into_iter().chain([Path::new(PROCESSORS)]).collect();
+        Rights {
+            capabilities: capabilities | realtime.unwrap_or(CapabilitySet::empty()),
+            reads: &reads,
+            writes: &[&pid_file::directory()],
+        }
+        .keep_only()
     }
 
     /// Raises the priority of this thread only; threads that show readings do not need it.

@@ -16,6 +16,7 @@ mod journal;
 mod link;
 mod load;
 mod marks;
+mod privileges;
 mod probe;
 mod router_command;
 mod router_device;

@@ -9,6 +9,7 @@ pub mod format;
 pub mod limit;
 pub mod metrics;
 pub mod pid_file;
+pub mod privileges;
 pub mod qdisc;
 pub mod stop;
 pub mod sys;

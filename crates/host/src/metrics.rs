@@ -1,6 +1,6 @@
 //! HTTP server with metrics for Prometheus.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 
 use prometheus_client::collector::Collector;
@@ -16,12 +16,21 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Serves the metrics of a collector at `http://ADDRESS/metrics`.
+    /// Opens the socket of a server.
     ///
     /// # Errors
     /// When the address is in use, or does not belong to this machine.
-    pub fn serve(address: SocketAddr, readings: Box<dyn Collector>) -> Result<Self, Error> {
-        let server = Server::http(address).map_err(|e| Error::failed(format!("--metrics {address}: {e}")))?;
+    pub fn bind(address: SocketAddr) -> Result<TcpListener, Error> {
+        TcpListener::bind(address).map_err(|e| Error::failed(format!("--metrics {address}: {e}")))
+    }
+
+    /// Serves the metrics of a collector at `http://ADDRESS/metrics`. The threads of the server have the rights of the
+    /// calling thread.
+    ///
+    /// # Errors
+    /// When the system cannot start a thread.
+    pub fn serve(socket: TcpListener, readings: Box<dyn Collector>) -> Result<Self, Error> {
+        let server = Server::from_listener(socket, None).map_err(|e| Error::failed(format!("--metrics: {e}")))?;
         let server = Arc::new(server);
         let mut registry = Registry::default();
         registry.register_collector(readings);

@@ -19,6 +19,7 @@ use super::plan::{DirectionPlan, FlowPlan, Form, Plan, Setup, VethPair};
 use super::token_buckets::TokenBucket;
 use super::veth::{End, veth};
 use levelflow_host::Error;
+use levelflow_host::privileges::Rights;
 use levelflow_host::qdisc;
 use levelflow_host::udp::{enable_marks, udp};
 use levelflow_link::Device;
@@ -79,6 +80,15 @@ impl Lab {
             wires,
             pairs,
         })
+    }
+
+    /// Drops the rights of the threads in the namespaces. Nothing can be opened there afterwards.
+    ///
+    /// # Errors
+    /// When the kernel rejects this.
+    pub fn drop_rights(&self) -> Result<(), Error> {
+        let mut all = self.namespaces.iter().chain([&self.wires]);
+        all.try_for_each(|namespace| namespace.run(|| Rights::default().keep_only())?)
     }
 
     /// Returns workers for the veth pairs that emulate links. Other pairs need no worker.

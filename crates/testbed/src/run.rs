@@ -22,6 +22,7 @@ use super::schedule::{Source, Start};
 use super::{Chosen, Form, Lab, Setup, links, receivers, senders, streams, token_buckets};
 use levelflow_host::Error;
 use levelflow_host::clock::{Clock, span};
+use levelflow_host::privileges::{CapabilitySet, KERNEL_ROUTER, PROCESSORS, Rights};
 use levelflow_host::stop::Stop;
 
 /// Interval between flushes to files. It limits the data lost when the process is killed.
@@ -32,6 +33,10 @@ const WORKER_TIMEOUT: Span = Span::from_secs(10);
 const MOST_STREAMS: usize = 64;
 /// Size of the TCP header with time stamps minus the size of the UDP header, bytes.
 const TCP_BEYOND_UDP: u64 = 32 - 8;
+/// Capabilities of workers, which raise their priority.
+const OF_WORKERS: CapabilitySet = CapabilitySet::SYS_NICE;
+/// Capabilities of workers with routers in the kernel.
+const OF_KERNEL_WORKERS: CapabilitySet = OF_WORKERS.union(KERNEL_ROUTER);
 /// Longest wait for packets that are still in flight after the end of the run.
 const LONGEST_DRAIN: Span = Span::from_secs(3);
 
@@ -83,6 +88,7 @@ pub fn run(
     let samples = Samples::new(network.sample, Time::ZERO + network.duration);
     let lab = Lab::build(plan)?;
     let ready = Ready::new(chosen, plan, &lab)?;
+    lab.drop_rights()?;
     let mut recording = Recording::new(out, manifest(chosen, plan.setup, scale), None).map_err(of_results)?;
     let text = toml::to_string(&chosen.raw).map_err(|e| Error::failed(format!("scenario.toml: {e}")))?;
     recording.keep("scenario.toml", &text).map_err(of_results)?;
@@ -300,7 +306,7 @@ impl Ready {
             stop: Arc::clone(until),
         };
         let mut workers = Workers {
-            links: vec![start("links", self.links, task(&stop), links::run)?],
+            links: vec![start("links", self.links, task(&stop), OF_WORKERS, links::run)?],
             senders: Vec::new(),
             receivers: Vec::new(),
             token_buckets: Vec::new(),
@@ -308,34 +314,51 @@ impl Ready {
             stop: Arc::clone(&stop),
         };
         if !self.token_buckets.is_empty() {
-            let worker = start("token buckets", self.token_buckets, task(&stop), token_buckets::run)?;
+            let worker = start(
+                "token buckets",
+                self.token_buckets,
+                task(&stop),
+                OF_KERNEL_WORKERS,
+                token_buckets::run,
+            )?;
             workers.token_buckets.push(worker);
         }
         if !self.senders.is_empty() {
-            let senders = start("senders", self.senders, task(&quiet), senders::run)?;
+            let senders = start("senders", self.senders, task(&quiet), OF_WORKERS, senders::run)?;
             workers.senders.push(senders);
-            let receivers = start("receivers", self.receivers, task(&stop), receivers::run)?;
+            let receivers = start("receivers", self.receivers, task(&stop), OF_WORKERS, receivers::run)?;
             workers.receivers.push(receivers);
         }
         if !self.streams.is_empty() {
-            let streams = start("streams", self.streams, task(&quiet), streams::send)?;
+            let streams = start("streams", self.streams, task(&quiet), OF_WORKERS, streams::send)?;
             workers.senders.push(streams);
-            let sinks = start("sinks", self.sinks, task(&stop), streams::receive)?;
+            let sinks = start("sinks", self.sinks, task(&stop), OF_WORKERS, streams::receive)?;
             workers.receivers.push(sinks);
         }
         Ok(workers)
     }
 }
 
-/// Starts a worker on a new thread.
+/// Starts a worker on a new thread. Workers process packets and have opened what they need, so they keep only these
+/// capabilities.
 fn start<E: Send + 'static, T: Send + 'static>(
     name: &str,
     entries: Vec<E>,
     task: Task,
+    capabilities: CapabilitySet,
     run: fn(Vec<E>, Task) -> Counted<T>,
 ) -> Result<Worker<T>, Error> {
     let thread = Builder::new().name(name.to_owned());
-    let started = thread.spawn(move || run(entries, task));
+    let started = thread.spawn(move || {
+        let reads: [&Path; 1] = [PROCESSORS.as_ref()];
+        let rights = Rights {
+            capabilities,
+            reads: &reads,
+            writes: &[],
+        };
+        rights.keep_only()?;
+        run(entries, task)
+    });
     started.map_err(|e| Error::failed(format!("cannot start a thread: {e}")))
 }
 

@@ -1,0 +1,284 @@
+//! Rights that a program keeps after it has opened what it needs. A mistake in the code that reads packets then cannot
+//! be used to run programs, to read files or to change the system.
+//!
+//! The rights belong to a thread and to the threads that it starts later. Drop them before other threads start.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use landlock::{
+    ABI, Access as _, AccessFs, CompatLevel, Compatible as _, Ruleset, RulesetAttr as _, RulesetCreatedAttr as _,
+    RulesetError, path_beneath_rules,
+};
+pub use rustix::thread::CapabilitySet;
+use rustix::thread::{CapabilitySets, capabilities, set_capabilities, set_no_new_privs};
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen as Length, SeccompCmpOp as Op, SeccompCondition as Condition,
+    SeccompFilter, SeccompRule, TargetArch,
+};
+
+use crate::Error;
+
+/// Capabilities that a router in the kernel keeps: updates of maps before Linux 5.19, and the removal of its filter.
+pub const KERNEL_ROUTER: CapabilitySet = CapabilitySet::BPF.union(CapabilitySet::NET_ADMIN);
+
+/// Folder with the numbers of processors. The kernel router sums its counters over processors.
+pub const PROCESSORS: &str = "/sys/devices/system/cpu";
+
+/// Rights that a thread keeps. The default is none: descriptors that are already open, memory, threads, clocks, and
+/// sockets for netlink and UDP.
+#[derive(Debug, Clone, Copy)]
+pub struct Rights<'a> {
+    /// Capabilities, if the thread has them.
+    pub capabilities: CapabilitySet,
+    /// Folders and files that the thread may read.
+    pub reads: &'a [&'a Path],
+    /// Folders in which the thread may read, write, create, rename and remove files.
+    pub writes: &'a [&'a Path],
+}
+
+/// System calls that no thread with dropped rights needs. The list has forbidden calls and not allowed ones, because
+/// new versions of the C library use new calls.
+const FORBIDDEN: &[libc::c_long] = &[
+    // Other programs and processes.
+    libc::SYS_execve,
+    libc::SYS_execveat,
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_kcmp,
+    // Namespaces and file systems.
+    libc::SYS_unshare,
+    libc::SYS_setns,
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_move_mount,
+    libc::SYS_open_tree,
+    libc::SYS_fsopen,
+    libc::SYS_fsmount,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    libc::SYS_open_by_handle_at,
+    // The kernel and its attack surface.
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_kexec_load,
+    libc::SYS_reboot,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_acct,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    libc::SYS_keyctl,
+    libc::SYS_perf_event_open,
+    libc::SYS_userfaultfd,
+    libc::SYS_io_uring_setup,
+    libc::SYS_personality,
+];
+/// Commands of `bpf` that create maps and load programs. Updates of existing maps are allowed.
+const FORBIDDEN_BPF: [u64; 2] = [0, 5];
+/// Part of a socket's type without flags.
+const TYPE_MASK: u64 = 0xf;
+
+impl Default for Rights<'_> {
+    fn default() -> Self {
+        Self {
+            capabilities: CapabilitySet::empty(),
+            reads: &[],
+            writes: &[],
+        }
+    }
+}
+
+impl Rights<'_> {
+    /// Drops all other rights of this thread. No later call returns them.
+    ///
+    /// The kernel may lack Landlock or seccomp. In this case, the other restrictions remain.
+    ///
+    /// # Errors
+    /// When the kernel rejects a restriction that it has.
+    pub fn keep_only(&self) -> Result<(), Error> {
+        let cannot = |what: &str, e: &dyn std::fmt::Display| Error::failed(format!("cannot drop {what}: {e}"));
+        set_no_new_privs(true).map_err(|e| cannot("privileges", &e))?;
+        self.restrict_files().map_err(|e| cannot("access to files", &e))?;
+        let held = capabilities(None).map_err(|e| cannot("capabilities", &e))?.permitted & self.capabilities;
+        let sets = CapabilitySets {
+            effective: held,
+            permitted: held,
+            inheritable: CapabilitySet::empty(),
+        };
+        set_capabilities(None, sets).map_err(|e| cannot("capabilities", &e))?;
+        match filter().map(|filter| seccompiler::apply_filter(&filter)) {
+            Some(Err(seccompiler::Error::Seccomp(e))) if e.raw_os_error() == Some(libc::EINVAL) => Ok(()),
+            Some(applied) => applied.map_err(|e| cannot("system calls", &e)),
+            None => Ok(()),
+        }
+    }
+
+    fn restrict_files(&self) -> Result<(), RulesetError> {
+        let abi = ABI::V5;
+        Ruleset::default()
+            .set_compatibility(CompatLevel::BestEffort)
+            .handle_access(AccessFs::from_all(abi))?
+            .create()?
+            .add_rules(path_beneath_rules(self.reads, AccessFs::from_read(abi)))?
+            .add_rules(path_beneath_rules(self.writes, AccessFs::from_all(abi)))?
+            .restrict_self()?;
+        Ok(())
+    }
+}
+
+/// Returns the filter of system calls; `None` for a processor that the library does not know.
+fn filter() -> Option<BpfProgram> {
+    let arch = TargetArch::try_from(std::env::consts::ARCH).ok()?;
+    let when = |conditions: Vec<Condition>| SeccompRule::new(conditions).ok();
+    let is = |argument, op, value| Condition::new(argument, Length::Dword, op, value).ok();
+    let mut rules: BTreeMap<_, _> = FORBIDDEN.iter().map(|&call| (call, Vec::new())).collect();
+    let commands = FORBIDDEN_BPF.iter().map(|&command| when(vec![is(0, Op::Eq, command)?]));
+    rules.insert(libc::SYS_bpf, commands.collect::<Option<_>>()?);
+    let [netlink, ipv4, ipv6] = [libc::AF_NETLINK, libc::AF_INET, libc::AF_INET6].map(|family| family as u64);
+    let stream = libc::SOCK_STREAM as u64;
+    let tcp = |family| when(vec![is(0, Op::Eq, family)?, is(1, Op::MaskedEq(TYPE_MASK), stream)?]);
+    let others = [netlink, ipv4, ipv6].map(|family| is(0, Op::Ne, family));
+    let others = when(others.into_iter().collect::<Option<_>>()?);
+    let sockets = [tcp(ipv4), tcp(ipv6), others];
+    rules.insert(libc::SYS_socket, sockets.into_iter().collect::<Option<_>>()?);
+    let refused = SeccompAction::Errno(libc::EPERM as u32);
+    SeccompFilter::new(rules, SeccompAction::Allow, refused, arch)
+        .ok()?
+        .try_into()
+        .ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+    use std::io::{ErrorKind, Write as _};
+    use std::net::{TcpListener, TcpStream, UdpSocket};
+    use std::process::Command;
+
+    use socket2::{Domain, Socket, Type};
+
+    use super::*;
+
+    /// Runs a closure on a thread with these rights.
+    fn with<T: Send>(rights: Rights<'_>, work: impl FnOnce() -> T + Send) -> T {
+        std::thread::scope(|scope| {
+            let thread = scope.spawn(|| {
+                rights.keep_only().unwrap();
+                work()
+            });
+            thread.join().unwrap()
+        })
+    }
+
+    fn is_denied<T>(result: std::io::Result<T>) -> bool {
+        result.err().is_some_and(|e| e.kind() == ErrorKind::PermissionDenied)
+    }
+
+    #[test]
+    fn a_thread_without_rights_starts_no_program_and_opens_no_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("file");
+        let mut open = File::create(&path).unwrap();
+        with(Rights::default(), || {
+            assert!(is_denied(Command::new("/bin/true").status()));
+            assert!(is_denied(File::open(&path)));
+            assert!(is_denied(File::create(folder.path().join("other"))));
+            assert!(is_denied(fs::remove_file(&path)));
+            assert!(is_denied(fs::read_dir("/")));
+            open.write_all(b"open files stay open").unwrap();
+            let thread = std::thread::spawn(move || is_denied(File::open(path)));
+            assert!(thread.join().unwrap(), "a later thread has the same rights");
+        });
+        assert!(
+            Command::new("/bin/true").status().unwrap().success(),
+            "other threads keep their rights"
+        );
+    }
+
+    #[test]
+    fn a_thread_without_rights_opens_only_harmless_sockets() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = listener.local_addr().unwrap();
+        let client = TcpStream::connect(at).unwrap();
+        with(Rights::default(), || {
+            assert!(is_denied(TcpStream::connect(at)));
+            assert!(is_denied(Socket::new(Domain::UNIX, Type::STREAM, None)));
+            assert!(is_denied(Socket::new(Domain::PACKET, Type::RAW, None)));
+            assert!(is_denied(Socket::new(
+                Domain::IPV4,
+                Type::RAW,
+                Some(socket2::Protocol::ICMPV4)
+            )));
+            UdpSocket::bind("127.0.0.1:0").unwrap();
+            let accepted = listener.accept().unwrap();
+            assert_eq!(accepted.1, client.local_addr().unwrap(), "open sockets stay open");
+            crate::qdisc::Device::open("lo").unwrap().queue().unwrap();
+        });
+    }
+
+    #[test]
+    fn a_thread_without_rights_cannot_enter_or_change_namespaces() {
+        with(Rights::default(), || {
+            assert_eq!(
+                nix::sched::unshare(nix::sched::CloneFlags::CLONE_NEWUSER),
+                Err(nix::Error::EPERM)
+            );
+        });
+    }
+
+    #[test]
+    fn listed_files_can_be_read_and_listed_folders_written() {
+        let [read, write, neither] = [(); 3].map(|()| tempfile::tempdir().unwrap());
+        for folder in [&read, &write, &neither] {
+            fs::write(folder.path().join("old"), "text").unwrap();
+        }
+        let rights = Rights {
+            reads: &[read.path()],
+            writes: &[write.path()],
+            ..Rights::default()
+        };
+        with(rights, || {
+            assert_eq!(fs::read_to_string(read.path().join("old")).unwrap(), "text");
+            assert!(is_denied(fs::write(read.path().join("old"), "")));
+            let new = write.path().join("new");
+            fs::write(&new, "new").unwrap();
+            fs::rename(&new, write.path().join("old")).unwrap();
+            assert_eq!(fs::read_to_string(write.path().join("old")).unwrap(), "new");
+            assert!(is_denied(fs::read(neither.path().join("old"))));
+            assert!(is_denied(fs::read(
+                write.path().join("../").join(neither.path()).join("old")
+            )));
+        });
+    }
+
+    #[test]
+    fn only_kept_capabilities_remain() {
+        let held = capabilities(None).unwrap().permitted;
+        let kept = CapabilitySet::NET_ADMIN | CapabilitySet::BPF;
+        let rights = Rights {
+            capabilities: kept,
+            ..Rights::default()
+        };
+        let left = with(rights, || {
+            assert!(is_denied(
+                set_capabilities(
+                    None,
+                    CapabilitySets {
+                        effective: held,
+                        permitted: CapabilitySet::all(),
+                        inheritable: CapabilitySet::empty(),
+                    }
+                )
+                .map_err(Into::into)
+            ));
+            capabilities(None).unwrap()
+        });
+        assert_eq!(left.permitted, held & kept);
+        assert_eq!(left.effective, held & kept);
+        assert_eq!(capabilities(None).unwrap().permitted, held);
+    }
+}
