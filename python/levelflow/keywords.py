@@ -188,6 +188,9 @@ class FlowKeys(TypedDict, total=False):
     """Time at which the first packet of the flow reaches its first link."""
     stop: str
     """Time at which the flow stops sending. Unfinished transfers are aborted."""
+    transfers: Table
+    """File of another simulator with the ends, sizes and start times of transfers, instead of `from`, `to`, `size`
+    and `arrivals`. Each pair of hosts becomes one entry."""
 
 
 class ScenarioKeys(TypedDict, total=False):

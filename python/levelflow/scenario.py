@@ -267,15 +267,20 @@ class Scenario:
         return run(self.input(), out, progress, capture, threads)
 
     def complete(self) -> Table:
-        """Returns the scenario as written, with the contents of files in place of `cdf` sizes and link traces.
+        """Returns the scenario as written, with the contents of files in place of their names.
+
+        Files are `cdf` sizes, `transfers` and link traces.
 
         Raises:
-            ScenarioError: If a file does not exist, or is not a distribution or a trace.
+            ScenarioError: If a file does not exist, or is not a distribution, a list of transfers or a trace.
         """
-        from levelflow.cdf import expand
+        from levelflow import cdf
+        from levelflow.importing import transfers
 
         beside = Path(self.origin or "").parent
-        raw: Table = self._allowed(expand, self.raw, beside if self.reads_files else None)
+        folder = beside if self.reads_files else None
+        raw: Table = self._allowed(cdf.expand, self.raw, folder)
+        raw = self._allowed(transfers.expand, raw, folder)
         links = raw.get("link")
         if isinstance(links, list) and any(map(_names_a_trace, links)):
             if not self.reads_files:

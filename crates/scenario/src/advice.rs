@@ -62,6 +62,7 @@ impl Resolved {
         let end = self.network.duration;
         let first = match &flow.arrivals {
             Arrivals::Times(times) => times.iter().copied().fold(f64::INFINITY, f64::min),
+            Arrivals::Transfers(all) => all.iter().map(|&(at, _)| at).fold(f64::INFINITY, f64::min),
             Arrivals::Once { .. } | Arrivals::Process { .. } => flow.start.min(),
         };
         if first >= end.as_secs_f64() {
@@ -177,7 +178,7 @@ fn draws(flow: &FlowSpec<Any>) -> bool {
     let given = |dist: &Option<Dist>| dist.as_ref().is_some_and(varies);
     let arrivals = match &flow.arrivals {
         Arrivals::Process { interval, .. } => varies(interval),
-        Arrivals::Once { .. } | Arrivals::Times(_) => false,
+        Arrivals::Once { .. } | Arrivals::Times(_) | Arrivals::Transfers(_) => false,
     };
     let session = flow.session.as_ref();
     let session = session.is_some_and(|s| varies(&s.pages) || varies(&s.objects) || varies(&s.think));

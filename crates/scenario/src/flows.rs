@@ -76,10 +76,17 @@ impl FlowReader<'_> {
 
     pub fn read(&self, defaults: &LawTables) -> Fallible<FlowSpec<Any>> {
         let flow = self.flow;
+        // The reader of scenario files has already replaced an entry that names a file by the transfers in this file.
+        if flow.transfers.is_some() {
+            return Err(self.conflict(
+                "transfers",
+                "files are not read here; write the transfers as flow entries",
+            ));
+        }
         self.check_packets()?;
         let routes = self.routes.clone()?;
         let route = routes.first();
-        let size = self.dist("size", flow.size.as_ref())?;
+        let size = self.sizes()?;
         if size.as_ref().is_some_and(|s| s.constant() == Some(0.0)) {
             return Err(self.value("size", "must be above 0"));
         }
@@ -217,6 +224,24 @@ impl FlowReader<'_> {
             return Err(self.conflict(key, "must be after start"));
         }
         Ok(Some(Time::ZERO + at))
+    }
+
+    /// Returns the sizes of transfers. `None` if flows are unlimited.
+    fn sizes(&self) -> Fallible<Option<Dist>> {
+        let Some(ArrivalProcess::Transfers(all)) = &self.flow.arrivals else {
+            return self.dist("size", self.flow.size.as_ref());
+        };
+        if self.flow.size.is_some() {
+            return Err(self.conflict(
+                "size",
+                "cannot go with arrivals = { transfers = [...] }, which have sizes",
+            ));
+        }
+        let sizes: Vec<f64> = all.iter().map(|(_, size)| size.base(self.payload())).collect();
+        if sizes.is_empty() || sizes.contains(&0.0) {
+            return Err(self.value("arrivals", "transfers must not be empty, and each size must be above 0"));
+        }
+        Ok(Some(Dist::List(sizes)))
     }
 
     /// Returns the unit to which sizes are rounded up. The unit is a packet for sizes in packets, and a byte otherwise.
@@ -374,7 +399,16 @@ impl FlowReader<'_> {
             ArrivalProcess::Interval(value) => process(true, interval(value)?, 1),
             ArrivalProcess::Batches { batch, interval: value } => process(true, interval(value)?, *batch),
             ArrivalProcess::Times(times) => Ok(Arrivals::Times(times.iter().map(|t| t.as_secs_f64()).collect())),
+            ArrivalProcess::Transfers(_) if session.is_some() => {
+                Err(self.conflict("arrivals", "transfers cannot go with session"))
+            }
+            ArrivalProcess::Transfers(all) => Ok(Arrivals::Transfers(self.listed(all))),
         }
+    }
+
+    fn listed(&self, transfers: &[(Duration, Size)]) -> Vec<(f64, f64)> {
+        let read = |(at, size): &(Duration, Size)| (at.as_secs_f64(), size.base(self.payload()));
+        transfers.iter().map(read).collect()
     }
 
     fn ack_delay(&self) -> Fallible<Option<AckDelaySpec>> {

@@ -286,6 +286,10 @@ pub struct Flow {
     /// Arrival process of flows, instead of `count`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<ArrivalProcess>,
+    /// File of another simulator with the ends, sizes and start times of transfers, instead of `from`, `to`, `size` and
+    /// `arrivals`. Each pair of hosts becomes one entry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub transfers: Option<TransferFile>,
     /// Session of a user who reads pages. Each arrival starts a session instead of one flow.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<Session>,
@@ -339,6 +343,20 @@ pub enum ArrivalProcess {
     },
     /// Arrivals at these times.
     Times(Vec<Duration>),
+    /// Transfers at these times and of these sizes, instead of `size`.
+    Transfers(Vec<(Duration, Size)>),
+}
+
+/// File of another simulator with transfers. Host number N is the node "hN".
+#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum TransferFile {
+    /// Connection matrix of htsim with start times in picoseconds.
+    HtsimPs(String),
+    /// Connection matrix of htsim with start times in microseconds.
+    HtsimUs(String),
+    /// Flow file of HPCC's ns-3.
+    Hpcc(String),
 }
 
 /// Session of a user who reads pages one by one. All objects of a page arrive at once, each as its own flow.

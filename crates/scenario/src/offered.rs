@@ -71,6 +71,7 @@ impl FlowSpec<Any> {
         match &self.arrivals {
             Arrivals::Once { count } => Some(u64::from(*count)),
             Arrivals::Times(times) => Some(times.len() as u64),
+            Arrivals::Transfers(all) => Some(all.len() as u64),
             Arrivals::Process { .. } => None,
         }
     }
@@ -144,17 +145,20 @@ fn offer(flow: &FlowSpec<Any>, end: f64) -> Option<Offer> {
     let start = flow.start.mean();
     let life = flow.lifetime.as_ref().map_or(f64::INFINITY, Dist::mean);
     let sends_from = |at: f64| demand.within(life.min(until - at));
+    let starts = |at: f64| at < until && flow.last_arrival.is_none_or(|last| at <= last.as_secs_f64());
+    // If start times are known, the load is the mean from the start of the run to the stop time.
+    let known = |bits| Offer { bits, from: 0.0, until };
     let offer = match &flow.arrivals {
-        // If start times are known, the load is the mean from the start of the run to the stop time.
-        Arrivals::Times(times) => Offer {
-            bits: times
-                .iter()
-                .filter(|&&at| at < until && flow.last_arrival.is_none_or(|last| at <= last.as_secs_f64()))
-                .map(|&at| sends_from(at))
-                .sum(),
-            from: 0.0,
-            until,
-        },
+        Arrivals::Times(times) => known(times.iter().filter(|&&at| starts(at)).map(|&at| sends_from(at)).sum()),
+        Arrivals::Transfers(all) => {
+            let wire = |size| 8.0 * Dist::Constant(size).mean_on_the_wire(flow.size_unit, &flow.framing());
+            known(
+                all.iter()
+                    .filter(|&&(at, _)| starts(at))
+                    .map(|&(_, size)| wire(size))
+                    .sum(),
+            )
+        }
         Arrivals::Once { count } if demand.bits.is_some() => Offer {
             bits: if start < until {
                 f64::from(*count) * sends_from(start)

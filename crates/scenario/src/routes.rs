@@ -156,6 +156,7 @@ impl Scenario {
             (Routing::Shortest, _) => 1,
             (Routing::Ecmp, None) => flow.count.unwrap_or(1),
             (Routing::Ecmp, Some(ArrivalProcess::Times(times))) => times.len() as u64,
+            (Routing::Ecmp, Some(ArrivalProcess::Transfers(all))) => all.len() as u64,
             (Routing::Ecmp, Some(_)) => MAX_HASHED_FLOWS,
         };
         let key = |n: u64| {

@@ -13,6 +13,8 @@ use levelflow_random::Stream;
 #[derive(Debug)]
 pub struct Schedule {
     next: Next,
+    /// Sizes of listed transfers, bytes. The transfer that starts last comes first.
+    listed: Vec<f64>,
     arrivals: Stream,
     sizes: Stream,
     lifetimes: Stream,
@@ -58,6 +60,7 @@ impl Schedule {
             times.sort_unstable_by(|a, b| b.cmp(a));
             Next::Known(times)
         };
+        let mut listed = Vec::new();
         let next = match &spec.arrivals {
             Arrivals::Once { count } => latest_first(
                 (0..*count)
@@ -65,6 +68,13 @@ impl Schedule {
                     .collect(),
             ),
             Arrivals::Times(times) => latest_first(times.iter().copied().filter_map(time).collect()),
+            Arrivals::Transfers(all) => {
+                let mut all: Vec<_> = all.iter().filter_map(|&(at, size)| Some((time(at)?, size))).collect();
+                all.sort_by_key(|&(at, _)| at); // stable: transfers with equal times keep the order of the list
+                let times;
+                (times, listed) = all.into_iter().rev().unzip();
+                Next::Known(times)
+            }
             Arrivals::Process {
                 at_start,
                 interval,
@@ -81,6 +91,7 @@ impl Schedule {
         };
         Self {
             next,
+            listed,
             arrivals,
             sizes: stream("size"),
             lifetimes: stream("lifetime"),
@@ -116,8 +127,12 @@ impl Schedule {
         let life = spec.lifetime.as_ref().map(|life| life.sample(&mut self.lifetimes));
         let dies = life.and_then(|life| after(at, life));
         let rtt = spec.rtt.as_ref().map(|rtt| rtt.sample(&mut self.rtts));
+        let size = self
+            .listed
+            .pop()
+            .or_else(|| spec.size.as_ref().map(|size| size.sample(&mut self.sizes)));
         Transfer {
-            size: spec.size.as_ref().map(|size| whole(size.sample(&mut self.sizes))),
+            size: size.map(whole),
             stop: dies.into_iter().chain(spec.stop).min(),
             rtt: rtt.map(|rtt| Duration::from_secs_f64(rtt).unwrap_or(Duration::MAX)),
         }

@@ -175,8 +175,10 @@ pub enum Arrivals {
         /// Limit on the number of arrivals, if any.
         limit: Option<u64>,
     },
-    /// Arrivals at these times, s, in ascending order.
+    /// Arrivals at these times, s.
     Times(Vec<f64>),
+    /// Transfers at these times, s, and of these sizes, bytes.
+    Transfers(Vec<(f64, f64)>),
 }
 
 #[cfg(test)]

@@ -27,6 +27,8 @@ COMMANDS = {
     "schema": "levelflow.cli.inspecting:schema",
     "list": "levelflow.cli.inspecting:list_",
     "topology": "levelflow.cli.topology:topology",
+    "import": "levelflow.cli.importing:import_",
+    "export": "levelflow.cli.importing:export",
     "convergence": "levelflow.cli.convergence:convergence",
     "theory": "levelflow.cli.theory:theory",
     "completion": "levelflow.cli.completion:completion",

@@ -13,8 +13,6 @@ from levelflow.cli.offered import offered
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from levelflow.scenario import Scenario
-
 
 def _attribute(key: str, example: str, more: str) -> Callable[[Any], Any]:
     """Returns the command-line option that names the edge attribute for a link key, such as `capacity`."""
@@ -28,7 +26,7 @@ def _attribute(key: str, example: str, more: str) -> Callable[[Any], Any]:
 @click.argument(
     "what",
     metavar="FILE|KIND:NUMBERS",
-    help="A GraphML or GML file, or dumbbell:PAIRS, parking-lot:LINKS, star:HOSTS, "
+    help="A file (GraphML, GML, SNDlib XML, Rocketfuel .intra), or dumbbell:PAIRS, parking-lot:LINKS, star:HOSTS, "
     "leaf-spine:LEAVESxSPINESxHOSTS, fat-tree:K, waxman:NODES, random-regular:NODESxDEGREE.",
 )
 @click.option("--out", type=PATH, help="The scenario file [default: NAME.toml].")
@@ -78,7 +76,7 @@ def topology(
 
     wanted = None if load is None else ratio(load)
     path = Path(what)
-    is_file = path.suffix.lower() in {".graphml", ".xml", ".gml"} or path.exists()
+    is_file = path.suffix.lower() in {".graphml", ".xml", ".gml", ".intra"} or path.exists()
     graph = links.read(path, duplex) if is_file else graphs.generate(what, seed)
     graph, notes = links.largest_part(graph)
     name = path.stem if is_file else what.replace(":", "-")
@@ -102,7 +100,7 @@ def topology(
         first = {line.partition(": ")[2]: line for line in reversed(str(error).splitlines())}
         raise ScenarioError("\n".join(reversed(first.values()))) from None
     target = out or Path(f"{scenario.raw['name']}.toml")
-    _write(scenario, target, replace)
+    write(scenario.to_toml(), target, replace)
     for note in [*notes, *(read if is_file else []), *(f"warning: {line}" for line in resolved["warnings"])]:
         click.echo(f"levelflow: {note}", err=True)
     nodes, edges, entries = graph.number_of_nodes(), len(scenario.raw["link"]), len(scenario.raw["flow"])
@@ -111,12 +109,17 @@ def topology(
         click.echo(said)
 
 
-def _write(scenario: Scenario, target: Path, replace: bool) -> None:
+def write(text: str, target: Path, replace: bool) -> None:
+    """Writes a scenario file.
+
+    Raises:
+        ScenarioError: If the file exists and may not be replaced, or is not writable.
+    """
     from levelflow import ScenarioError, files
 
     if target.exists() and not replace:
         raise ScenarioError(f"{target}: is there already; choose another --out, or --replace it")
     try:
-        files.replace(target, scenario.to_toml())
+        files.replace(target, text)
     except OSError as error:
         raise ScenarioError(f"{target}: {(error.strerror or str(error)).lower()}") from None

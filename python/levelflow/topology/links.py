@@ -31,13 +31,17 @@ __all__ = ["entries", "largest_part", "read", "speed"]
 #: Attribute of a directed graph whose edges are duplex links. Its value maps each edge to the attributes of the reverse
 #: direction.
 OPPOSITES = "levelflow opposites"
+#: Attribute of a graph with lines about its file.
+NOTES = "levelflow notes"
 #: Attributes of a node or an edge, as in the file.
 Attributes = Mapping[str, Any]
 KEYS: tuple[Key, Key, Key] = ("capacity", "delay", "weight")
 
 
 def read(path: Path, duplex: bool = False) -> Graph:
-    """Reads a GraphML or GML file. Node names are their labels. Node and edge attributes are kept.
+    """Reads a GraphML or GML file, an SNDlib network or a Rocketfuel map. Node and edge attributes are kept.
+
+    Node names are their labels. Demands of SNDlib are left out.
 
     Args:
         path: path of the file.
@@ -49,7 +53,9 @@ def read(path: Path, duplex: bool = False) -> Graph:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            found = _gml(path) if path.suffix.lower() == ".gml" else nx.read_graphml(path)
+            found = _foreign(path)
+            if found is None:
+                found = _gml(path) if path.suffix.lower() == ".gml" else nx.read_graphml(path)
     except OSError as error:
         raise ScenarioError(f"{path}: {(error.strerror or str(error)).lower()}") from None
     except (ParseError, nx.NetworkXError, KeyError, ValueError, TypeError, AttributeError) as error:
@@ -68,7 +74,30 @@ def read(path: Path, duplex: bool = False) -> Graph:
         _add_lines(graph, edges)
     else:
         graph.add_edges_from(edges)
+    graph.graph[NOTES] = found.graph.get(NOTES, [])
     return graph
+
+
+def _foreign(path: Path) -> Graph | None:
+    """Returns the graph of an SNDlib network or a Rocketfuel map; None for another format."""
+    from levelflow.importing import rocketfuel, sndlib
+    from levelflow.importing.source import Source
+
+    if path.suffix.lower() == ".intra":
+        return rocketfuel.read(Source.read(path))
+    if path.suffix.lower() == ".xml" and sndlib.recognise(source := Source.read(path)):
+        graph, _, notes = sndlib.read(source)
+        graph.graph[NOTES] = notes
+        return graph
+    return None
+
+
+def paired(graph: Graph) -> Graph:
+    """Returns a directed graph as duplex links: opposite edges become one link, and other edges get an opposite."""
+    made = nx.MultiDiGraph()
+    made.add_nodes_from(graph.nodes(data=True))
+    _add_lines(made, list(graph.edges(data=True)))
+    return made
 
 
 def _gml(path: Path) -> Graph:
@@ -165,7 +194,7 @@ def entries(
         for line, edges in zip(lines, read, strict=True)
     ]
     loops = graph.number_of_edges() - len(lines)
-    notes = [*surveys[0].lines(), *surveys[1].lines(), *changed, *_of_duplex(graph)]
+    notes = [*graph.graph.get(NOTES, []), *surveys[0].lines(), *surveys[1].lines(), *changed, *_of_duplex(graph)]
     notes += [f"{loops} links from a node to itself are left out"] if loops else []
     return made, notes
 

@@ -134,6 +134,11 @@ fn load_is_that_of_the_time_in_which_flows_arrive_or_of_the_run_for_those_at_kno
             json!({ "size": "10 MB", "arrivals": { "times": ["0 s", "1 s", "99 s", "100 s"] } }),
             0.24,
         ),
+        (
+            cubic(),
+            json!({ "arrivals": { "transfers": [["0 s", "10 MB"], ["99 s", "20 MB"], ["100 s", "5 MB"]] } }),
+            0.24,
+        ),
         (cubic(), json!({ "size": "10 MB", "count": 3 }), 0.24),
         (cubic(), json!({ "size": "10 MB", "count": 3, "start": "99.9 s" }), 0.24),
         (cubic(), json!({ "size": "10 MB", "count": 3, "start": "100 s" }), 0.0),

@@ -115,3 +115,17 @@ fn a_round_trip_is_divided_in_halves_where_the_links_leave_room() {
     assert_eq!((shorter.total, shorter.at_hosts()), (ms(20), Duration::ZERO));
     assert_eq!(RoundTrip::new(None, [ms(10), ms(20)]).total, ms(30));
 }
+
+#[test]
+fn listed_transfers_come_in_order_of_time_with_their_sizes() {
+    let listed = json!({ "transfers": [["2 ms", "5 kB"], ["0 s", "7 B"], ["2 ms", "1 MB"], ["1 ms", "3 packets"]] });
+    let spec = flow(&json!({ "arrivals": listed, "packet": "1500 B" }));
+    let mut schedule = Schedule::new(&spec, 7);
+    let mut found = Vec::new();
+    while let Some(arrival) = schedule.next(&spec) {
+        assert_eq!(arrival.flows, 1);
+        found.push((arrival.at, schedule.flow(&spec, arrival.at).size.unwrap()));
+    }
+    // Transfers with equal times keep the order of the list.
+    assert_eq!(found, [(ms(0), 7), (ms(1), 4500), (ms(2), 5000), (ms(2), 1_000_000)]);
+}

@@ -250,6 +250,20 @@ fn traffic_must_make_sense() {
         &["flow 1 (x), count", "-1", "a whole number from 0 to"],
     );
     refused(&[("/flow/0/limit", json!(3))], &["flow 1 (x), limit", "arrivals"]);
+    let transfers = |listed| ("/flow/0/arrivals", json!({ "transfers": listed }));
+    refused(&[transfers(json!([]))], &["flow 1 (x), arrivals", "must not be empty"]);
+    refused(
+        &[transfers(json!([["1 s", "0 B"]]))],
+        &["flow 1 (x), arrivals", "size must be above 0"],
+    );
+    refused(
+        &[transfers(json!([["1 s", "2 MB"]])), ("/flow/0/size", json!("2 MB"))],
+        &["flow 1 (x), size", "cannot go with arrivals"],
+    );
+    refused(
+        &[("/flow/0/transfers", json!({ "hpcc": "flow.txt" }))],
+        &["flow 1 (x), transfers", "files are not read here"],
+    );
     refused(
         &[("/flow/0/law", json!({ "jetmax": {}, "rcp": {} }))],
         &["flow 1 (x), law", "exactly one"],
