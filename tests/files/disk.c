@@ -43,15 +43,22 @@ static int mode, error;
 static long at;
 static __thread int inside;
 
-__attribute__((constructor)) static void begin(void) {
-    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-}
-
 void disk_arm(const char *below, const char *links, int how, long when, int number) {
     snprintf(directory, sizeof directory, "%s", below);
     snprintf(keep, sizeof keep, "%s", links);
     mode = how, at = when, error = number;
     shared->calls = shared->dirty_files = shared->changes = 0;
+}
+
+// A program without the harness is killed at the call that the environment gives. At its end, it prints its calls.
+__attribute__((constructor)) static void begin(void) {
+    shared = mmap(NULL, sizeof *shared, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    const char *below = getenv("DISK_BELOW"), *call = getenv("DISK_KILL_AT");
+    if (below && call) disk_arm(below, "", KILL, atol(call), 0);
+}
+
+__attribute__((destructor)) static void end(void) {
+    if (getenv("DISK_BELOW")) fprintf(stderr, "calls: %ld\n", shared->calls);
 }
 
 long disk_calls(void) { return shared->calls; }
@@ -163,6 +170,18 @@ static int is_in(const char *path, const char *folder) {
     return last && (size_t)(last - path) == length && !strncmp(path, folder, length);
 }
 
+// Returns true if change `i` is in a directory that was removed later from `folder`, with its contents.
+static int is_in_removed(int i, const char *folder) {
+    for (int k = i + 1; k < shared->changes; k++) {
+        const char *removed = shared->change[k].to;
+        size_t length = strlen(removed);
+        if (shared->change[k].kind == DIRECTORY_REMOVED && is_in(removed, folder) &&
+            !strncmp(shared->change[i].to, removed, length) && shared->change[i].to[length] == '/')
+            return 1;
+    }
+    return 0;
+}
+
 // Forgets the changes of a directory whose entries have reached the disk. A rename is on the disk with its new entry.
 static void settle(int file) {
     char folder[PATH_MAX];
@@ -171,7 +190,8 @@ static void settle(int file) {
     pthread_mutex_lock(&marking);
     int left = 0;
     for (int i = 0; i < shared->changes; i++)
-        if (!is_in(shared->change[i].to, folder)) shared->change[left++] = shared->change[i];
+        if (!is_in(shared->change[i].to, folder) && !is_in_removed(i, folder))
+            shared->change[left++] = shared->change[i];
     shared->changes = left;
     pthread_mutex_unlock(&marking);
 }

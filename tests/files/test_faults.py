@@ -42,16 +42,22 @@ values = ["5 ms", "6 ms"]
 
 
 @pytest.fixture(scope="module")
-def disk(tmp_path_factory):
-    """Yields a function that executes a request in the harness."""
+def library(tmp_path_factory):
+    """Returns the compiled library."""
     if sys.platform != "linux" or not shutil.which("cc"):
         lack(["cc"], "it needs Linux and a C compiler")
-    folder = tmp_path_factory.mktemp("disk")
-    library = folder / "disk.so"
+    library = tmp_path_factory.mktemp("library") / "disk.so"
     subprocess.run(
         ["cc", "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", library, HERE / "disk.c", "-ldl", "-pthread"],
         check=True,
     )
+    return library
+
+
+@pytest.fixture(scope="module")
+def disk(library, tmp_path_factory):
+    """Yields a function that executes a request in the harness."""
+    folder = tmp_path_factory.mktemp("disk")
     keep = folder / "keep"
     keep.mkdir()
     environment = {**os.environ, "LD_PRELOAD": str(library), "XDG_CACHE_HOME": str(folder / "cache")}
@@ -78,21 +84,26 @@ def digest(folder):
     return {name: value for name, value in found.items() if not any(part[0] == "." for part in name.split("/"))}
 
 
-def points(calls, sample):
-    """Returns the calls at which a fault is injected: each call in full tests, otherwise a sample over the whole
+def points(calls, sample, most=None):
+    """Returns the calls at which a fault is injected: all, or `most`, in full tests, otherwise a sample over the whole
     command.
     """
-    if FULL or calls <= sample:
+    if FULL:
+        sample = most or calls
+    if calls <= sample:
         return range(1, calls + 1)
     return sorted({1 + round((step + 0.5) * (calls - 1) / sample) for step in range(sample)})
 
 
 class Command:
-    """A command, in a folder that `prepare` fills. Without FULL, faults are injected at `sample` calls."""
+    """A command, in a folder that `prepare` fills. Faults are injected at `sample` calls.
 
-    def __init__(self, words, produced, prepare=(), extra=None, sample=2):
+    Full tests inject faults at `most` calls; None for all calls.
+    """
+
+    def __init__(self, words, produced, prepare=(), extra=None, sample=2, most=None):
         self.words, self.produced, self.prepared = words, produced, prepare
-        self.extra, self.sample = extra or {}, sample
+        self.extra, self.sample, self.most = extra or {}, sample, most
 
     def prepare(self, disk, folder):
         """Fills a new folder with the inputs of the command, and returns it."""
@@ -129,7 +140,10 @@ COMMANDS = {
     ),
     "topology": Command(("topology", "star:4", "--out", "t.toml", "--replace"), ["t.toml"]),
     "compare": Command(("compare", "o", "p", "--out", "c.png"), ["c.png", "o", "p"], [OLD, OTHER]),
-    "reproduce": Command(("reproduce", "maxnet-start", "--resume", "--workers", "1", "--json", "c.json"), ["c.json"]),
+    # A figure takes seconds, and the harness measures it twice per call.
+    "reproduce": Command(
+        ("reproduce", "maxnet-start", "--resume", "--workers", "1", "--json", "c.json"), ["c.json"], most=6
+    ),
 }
 
 
@@ -191,7 +205,7 @@ def hits(disk, tmp_path, command, sample):
     assert done["status"] == 0, done
     wanted = output(whole, command)
     assert None not in wanted.values()
-    for at in points(done["calls"], sample):
+    for at in points(done["calls"], sample, command.most):
         folder = copied(before, tmp_path / str(at))
         yield at, folder, wanted
         shutil.rmtree(folder, ignore_errors=True)
@@ -250,3 +264,59 @@ def test_a_removed_directory_ends_a_command_with_one_line(disk, tmp_path, name):
             assert gone["status"] == 2, (at, gone)
             assert gone["err"].splitlines()[-1].startswith("levelflow: "), (at, gone["err"])
         assert "Traceback" not in gone["err"], (at, gone["err"])
+
+
+@pytest.mark.real_time
+@pytest.mark.needs("root")
+def test_a_killed_abs_leaves_a_limit_that_can_be_restored(library):
+    net = os.environ.get("LEVELFLOW_NET", "")
+    if not Path(net).is_file():
+        lack(["levelflow-net"], "LEVELFLOW_NET does not name the program")
+    words = ["unshare", "--net", "sh", "-c", "echo ready; exec sleep 1000"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as namespace:
+        try:
+            assert namespace.stdout.readline() == "ready\n"
+            assert_limits_are_restored(library, net, namespace.pid)
+        finally:
+            namespace.kill()
+
+
+def assert_limits_are_restored(library, net, namespace):
+    inside = ["nsenter", f"--net=/proc/{namespace}/ns/net"]
+
+    def run(*words):
+        return subprocess.run([*inside, *words], check=False, capture_output=True, text=True, timeout=60)
+
+    for line in (
+        "ip link add lf0 type veth peer name lf1",
+        "ip link set lf0 up",
+        "tc qdisc replace dev lf0 root handle 1: bfifo limit 50000",
+    ):
+        done = run(*line.split())
+        assert done.returncode == 0, done.stderr
+    options = {"--dev": "lf0", "--loss": "0.01", "--capacity": "1 Mb/s", "--every": "100 ms", "--duration": "1.2 s"}
+    command = [net, "abs", "--quiet", *(word for option in options.items() for word in option)]
+    restore = [net, "abs", "--restore", "--dev", "lf0"]
+    queue = ["tc", "qdisc", "show", "dev", "lf0"]
+    limit = run(*queue).stdout
+
+    def killed(at):
+        below = {"DISK_BELOW": "/run/levelflow", "DISK_KILL_AT": str(at), "LD_PRELOAD": str(library)}
+        return run("env", *(f"{name}={value}" for name, value in below.items()), *command)
+
+    whole = killed(0)
+    assert whole.returncode == 0, whole.stderr
+    calls = int(whole.stderr.split("calls: ")[1])
+    assert calls > 10
+    changed = 0
+    for at in points(calls, 5):
+        done = killed(at)
+        # A run may have fewer calls than the first one.
+        assert done.returncode in (-9, 137, 0), (at, done.stderr)
+        changed += run(*queue).stdout != limit
+        restored = run(*restore)
+        assert run(*queue).stdout == limit, (at, restored.stderr)
+        again = run(*command)
+        assert again.returncode == 0, (at, again.stderr)
+        assert run(*queue).stdout == limit, at
+    assert changed

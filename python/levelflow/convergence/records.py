@@ -61,7 +61,7 @@ def read(path: Path) -> list[Record]:
             os.truncate(path, len(whole))
     except OSError as error:
         raise ScenarioError(f"--json {path}: {(error.strerror or str(error)).lower()}") from None
-    except (ValueError, TypeError, KeyError):
+    except (ValueError, TypeError, LookupError, RecursionError):
         raise ScenarioError(f"--json {path}: contains lines that are not runs of levelflow convergence") from None
     return records
 

@@ -40,17 +40,20 @@ class Figures:
     full: bool
 
     def load(self, claim: Claim) -> FigureOutcome | None:
-        """Returns the cached figure; None if it is not cached, or the build, tier or input files have changed."""
+        """Returns the cached figure; None if it is not cached, or the build, tier or input files have changed.
+
+        A damaged file counts as none.
+        """
         try:
             record = json.loads(self._file(claim).read_text(encoding="utf-8"))
-        except (FileNotFoundError, ValueError):
+            if record.pop("key") != self._key(claim):
+                return None
+            entries = {entry.id: entry for entry in claim.entries}
+            outcomes = tuple(_outcome(entries[made["id"]], made) for made in record.pop("outcomes"))
+            images = tuple(Picture(base64.b64decode(png), alt) for png, alt in record.pop("images"))
+            return FigureOutcome(claim, outcomes, images, tuple(record.pop("scenarios")), **record)
+        except (FileNotFoundError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
             return None
-        if record.pop("key") != self._key(claim):
-            return None
-        entries = {entry.id: entry for entry in claim.entries}
-        outcomes = tuple(_outcome(entries[made["id"]], made) for made in record.pop("outcomes"))
-        images = tuple(Picture(base64.b64decode(png), alt) for png, alt in record.pop("images"))
-        return FigureOutcome(claim, outcomes, images, tuple(record.pop("scenarios")), **record)
 
     def save(self, figure: FigureOutcome) -> None:
         """Stores a figure, and replaces its older version."""

@@ -58,7 +58,7 @@ def read(path: Path, duplex: bool = False) -> Graph:
                 found = _gml(path) if path.suffix.lower() == ".gml" else nx.read_graphml(path)
     except OSError as error:
         raise ScenarioError(f"{path}: {(error.strerror or str(error)).lower()}") from None
-    except (ParseError, nx.NetworkXError, KeyError, ValueError, TypeError, AttributeError) as error:
+    except (ParseError, nx.NetworkXError, LookupError, ValueError, TypeError, AttributeError) as error:
         why = str(error).split("\n")[0] or type(error).__name__
         raise ScenarioError(f"{path}: is neither GraphML nor GML (.gml): {why}") from None
     graph = nx.MultiDiGraph() if found.is_directed() else nx.MultiGraph()
