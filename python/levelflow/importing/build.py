@@ -248,6 +248,8 @@ class _Fabrics:
             self.notes.append(f"not carried over: ECN thresholds; {self.law} does not react to marks")
         elif marks:
             self.notes.append("queues mark at arrival, with the thresholds of the source")
+        if marks:
+            self.notes.append("queues that mark drop handshake packets; senders repeat them after 1 s (RFC 6298)")
         wires = self._without_failed(fabric, traffic)
         return [self._link(fabric, wire, marks) for wire in wires]
 
