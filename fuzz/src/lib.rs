@@ -1,13 +1,89 @@
 //! Fuzz targets: functions of arbitrary bytes. They panic when a parser, a decoder or the engine is wrong.
 
 pub mod bytes;
+pub mod files;
+pub mod frames;
 pub mod logs;
 pub mod queues;
+pub mod quic;
 pub mod scenarios;
+pub mod transfers;
 
 use levelflow_laws::{AnyHeader, SIGNALLINGS, on_the_wire};
 use levelflow_units::{Bytes, Duration, Frequency, Packets, Rate, Time};
 use levelflow_wire::shim::{MAX_PREFIX_BYTES, SHIM_BYTES, Shim};
+
+/// Fuzz target.
+#[derive(Debug, Clone, Copy)]
+pub struct Target {
+    /// Name, which is also the name of its corpus and of its test.
+    pub name: &'static str,
+    /// Number of random inputs in a test. A target takes a few seconds.
+    pub inputs: u64,
+    /// Function of arbitrary bytes.
+    pub run: fn(&[u8]),
+}
+
+macro_rules! targets {
+    ($($name:ident, $inputs:literal, $run:expr;)+) => {
+        /// All targets.
+        pub const TARGETS: &[Target] = &[$(Target { name: stringify!($name), inputs: $inputs, run: $run }),+];
+    };
+}
+
+targets! {
+    headers_decode_and_encode, 200_000, headers;
+    datagrams_decode_and_encode, 200_000, |bytes| {
+        datagrams(bytes);
+        datagrams(&damaged_datagram(bytes));
+    };
+    frames_are_split_and_marked, 50_000, |bytes| {
+        frames::any(bytes);
+        frames::any(&frames::damaged(bytes));
+    };
+    flows_survive_their_network, 30_000, transfers::flow;
+    measurements_survive_their_network, 30_000, |bytes| {
+        transfers::message(bytes);
+        transfers::measurement(bytes);
+    };
+    buffers_of_quic_lose_their_shims, 10_000, |bytes| {
+        quic::buffers(bytes);
+        quic::buffers(&quic::damaged_buffer(bytes));
+    };
+    keys_are_read_or_refused, 10_000, quic::keys;
+    logs_are_replayed_or_refused, 30_000, |bytes| {
+        logs::any(bytes);
+        logs::driven(bytes);
+    };
+    scenario_text_is_read_or_refused, 20_000, |bytes| {
+        scenarios::text(bytes);
+        scenarios::text(&scenarios::damaged_text(bytes));
+    };
+    scenario_structure_is_run_or_refused, 40_000, |bytes| {
+        scenarios::structure(&scenarios::damaged_structure(bytes));
+    };
+    traces_are_read_or_refused, 1_000, |bytes| {
+        files::traces(bytes);
+        files::traces(&files::damaged_trace(bytes));
+    };
+    schedules_are_read_or_refused, 30_000, |bytes| {
+        files::schedules(bytes);
+        files::schedules(&files::damaged_schedule(bytes));
+    };
+    options_of_queues_get_another_limit_or_are_refused, 100_000, |bytes| {
+        queues::options(bytes);
+        queues::options(&queues::attributes(bytes));
+    };
+    state_files_are_read_or_refused, 50_000, |bytes| {
+        files::states(bytes);
+        queues::undo(bytes);
+        queues::undo(&queues::damaged_undo(bytes));
+    };
+    quantities_print_what_they_read, 200_000, |bytes| {
+        quantities(bytes);
+        quantities(&bytes::quantity(bytes));
+    };
+}
 
 /// Decodes bytes as a header of every signalling. Either the bytes are rejected, or re-encoding gives the same header.
 ///

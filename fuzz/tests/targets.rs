@@ -1,47 +1,62 @@
-//! Runs each target on seeded random bytes. If cargo-bolero sets `fuzzing`, the bytes are guided by coverage.
+//! Runs each target on its corpus and on seeded random bytes.
 
-use levelflow_fuzz::{damaged_datagram, datagrams, headers, logs, quantities, queues, scenarios};
+use std::fs;
 
-macro_rules! target {
-    ($name:ident, $inputs:literal, $target:expr) => {
-        #[test]
+use levelflow_fuzz::{TARGETS, bytes};
+
+/// Runs a target. Its corpus has an input per line, in hexadecimal digits.
+fn check(name: &str) {
+    let target = TARGETS
+        .iter()
+        .find(|target| target.name == name)
+        .expect("a target of this name");
+    let path = format!("{}/corpus/{name}.hex", env!("CARGO_MANIFEST_DIR"));
+    let corpus = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    for line in corpus.lines() {
+        (target.run)(&decoded(line));
+    }
+    for seed in 0..target.inputs {
+        (target.run)(&bytes::random(seed));
+    }
+}
+
+fn decoded(line: &str) -> Vec<u8> {
+    let pairs = line.as_bytes().chunks(2).map(|pair| std::str::from_utf8(pair).ok());
+    let bytes = pairs.map(|pair| pair.and_then(|pair| u8::from_str_radix(pair, 16).ok()));
+    bytes
+        .collect::<Option<_>>()
+        .unwrap_or_else(|| panic!("{line}: not hexadecimal"))
+}
+
+macro_rules! tests {
+    ($($name:ident)+) => {
+        $(#[test]
         fn $name() {
-            let target: fn(&[u8]) = $target;
-            #[cfg(fuzzing)]
-            bolero::check!().for_each(target);
-            #[cfg(not(fuzzing))]
-            for seed in 0..$inputs {
-                target(&levelflow_fuzz::bytes::random(seed));
-            }
+            check(stringify!($name));
+        })+
+
+        #[test]
+        fn every_target_has_a_test() {
+            let names: Vec<&str> = TARGETS.iter().map(|target| target.name).collect();
+            assert_eq!(names, [$(stringify!($name)),+]);
         }
     };
 }
 
-target!(headers_decode_and_encode, 200_000, headers);
-target!(datagrams_decode_and_encode, 200_000, |bytes| {
-    datagrams(bytes);
-    datagrams(&damaged_datagram(bytes));
-});
-target!(logs_are_replayed_or_refused, 30_000, |bytes| {
-    logs::any(bytes);
-    logs::driven(bytes);
-});
-target!(scenario_text_is_read_or_refused, 20_000, |bytes| {
-    scenarios::text(bytes);
-    scenarios::text(&scenarios::damaged_text(bytes));
-});
-target!(scenario_structure_is_run_or_refused, 40_000, |bytes| {
-    scenarios::structure(&scenarios::damaged_structure(bytes));
-});
-target!(options_of_queues_get_another_limit_or_are_refused, 100_000, |bytes| {
-    queues::options(bytes);
-    queues::options(&queues::attributes(bytes));
-});
-target!(files_of_undo_are_read_or_refused, 50_000, |bytes| {
-    queues::undo(bytes);
-    queues::undo(&queues::damaged_undo(bytes));
-});
-target!(quantities_print_what_they_read, 200_000, |bytes| {
-    quantities(bytes);
-    quantities(&levelflow_fuzz::bytes::quantity(bytes));
-});
+tests! {
+    headers_decode_and_encode
+    datagrams_decode_and_encode
+    frames_are_split_and_marked
+    flows_survive_their_network
+    measurements_survive_their_network
+    buffers_of_quic_lose_their_shims
+    keys_are_read_or_refused
+    logs_are_replayed_or_refused
+    scenario_text_is_read_or_refused
+    scenario_structure_is_run_or_refused
+    traces_are_read_or_refused
+    schedules_are_read_or_refused
+    options_of_queues_get_another_limit_or_are_refused
+    state_files_are_read_or_refused
+    quantities_print_what_they_read
+}

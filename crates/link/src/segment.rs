@@ -62,9 +62,9 @@ impl<'a> Parts<'a> {
         if chunk == 0 || !matches!(kind, TCP4 | TCP6 | UDP) || frame[0] & NEEDS_CHECKSUM == 0 {
             return None;
         }
-        let version = frame.get(ip)? >> 4;
-        let least = match version {
-            4 if kind != TCP6 => ip + 20,
+        let first = frame.get(ip)?;
+        let least = match first >> 4 {
+            4 if kind != TCP6 && first & 15 >= 5 => ip + usize::from(first & 15) * 4,
             6 if kind != TCP4 => ip + 40,
             _ => return None,
         };

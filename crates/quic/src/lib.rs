@@ -43,6 +43,8 @@
 mod controller;
 mod endpoint;
 mod flows;
+#[doc(hidden)]
+pub mod fuzzing;
 mod hub;
 mod identity;
 mod incoming;

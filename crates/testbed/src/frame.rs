@@ -15,6 +15,7 @@ const NEEDS_CHECKSUM: u8 = 1;
 
 /// Returns the offset of the UDP payload. Returns `None` for frames without UDP, and for packets with IP options. The
 /// testbed does not send IP options.
+#[must_use]
 pub fn payload(frame: &[u8]) -> Option<usize> {
     let at = match (frame.get(IP - 2..IP)?, frame.get(IP)?) {
         ([8, 0], 0x45) if frame.get(IP + 9) == Some(&PROTOCOL_UDP) => IP + IPV4 + UDP,
@@ -25,6 +26,7 @@ pub fn payload(frame: &[u8]) -> Option<usize> {
 }
 
 /// Returns the index of a data packet's flow entry. The address of the receiver identifies the flow entry.
+#[must_use]
 pub fn entry(frame: &[u8]) -> Option<usize> {
     let [_, to] = addresses(frame)?;
     entry_at(to)
@@ -47,6 +49,7 @@ fn addresses(frame: &[u8]) -> Option<[IpAddr; 2]> {
 
 /// Returns the service class of a packet at a port with one queue per flow. Data of flow entry `n` has class `2n`, and
 /// ACKs have class `2n + 1`. `None` if neither address belongs to a flow entry.
+#[must_use]
 pub fn flow_class(frame: &[u8]) -> Option<usize> {
     let ends = addresses(frame)?;
     let [from, to] = ends.map(entry_at);
@@ -108,7 +111,7 @@ mod tests {
             assert_eq!((&frame[at..], entry(&frame)), (&b"hello"[..], Some(777)));
             for cut in 0..at {
                 assert_eq!(payload(&frame[..cut]), None);
-                entry(&frame[..cut]);
+                let _ = entry(&frame[..cut]);
             }
             let ack = super::super::plan::address(ipv6, 1, 777);
             assert_eq!(entry_at(ack), None);

@@ -6,7 +6,7 @@
 
 mod choose;
 mod collect;
-mod frame;
+pub mod frame;
 mod lab;
 mod links;
 mod meter;
