@@ -322,7 +322,7 @@ def test_the_page_works_in_a_browser(built, measured):
             "node",
             "--test",
             "--test-concurrency=1",
-            *(TESTS / f"{name}.test.mjs" for name in ("page", "editing", "scenarios")),
+            *(TESTS / f"{name}.test.mjs" for name in ("page", "editing", "teaching", "scenarios")),
         ]
         done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=False)
         process.send_signal(signal.SIGINT)

@@ -158,6 +158,15 @@ pub extern "C" fn advance(until_s: f64, events: f64) -> u32 {
     }
 }
 
+/// Changes the sending rate of a CBR flow entry from now on, bit/s.
+#[unsafe(no_mangle)]
+pub extern "C" fn steer(entry: u32, bps: f64) -> u32 {
+    with_run(|run| {
+        let steered = run.steer(entry as usize, bps).then_some("");
+        steered.ok_or_else(|| "only flows under cbr can be steered".to_owned())
+    })
+}
+
 /// Returns the simulated time, s; NaN without a run.
 #[unsafe(no_mangle)]
 pub extern "C" fn now() -> f64 {

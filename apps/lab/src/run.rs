@@ -1,11 +1,15 @@
 //! Run of a scenario in a web page.
 
+use levelflow_laws::AnyParams;
 use levelflow_results::Table;
 use levelflow_scenario::Scenario;
 use levelflow_sim::{Any, Sim, Stay, Trace, check_memory};
-use levelflow_units::{Duration, Time};
+use levelflow_units::{Duration, Rate, Time};
 
 use crate::limits;
+
+/// Smallest rate of a steered flow, bit/s. A packet of 1000 bytes leaves every 0.08 s.
+const MIN_RATE_BPS: f64 = 100_000.0;
 
 /// Progress of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,6 +70,18 @@ impl LabRun {
         } else {
             Progress::More
         })
+    }
+
+    /// Changes the sending rate of a CBR flow entry from now on, bit/s. Returns false for other laws.
+    pub fn steer(&mut self, entry: usize, bps: f64) -> bool {
+        let mut steered = false;
+        self.sim.restart_law(entry, |params| {
+            if let AnyParams::Cbr(params) = params {
+                params.rate = Rate::clamped(bps.max(MIN_RATE_BPS));
+                steered = true;
+            }
+        });
+        steered
     }
 
     /// Returns the simulated time, s.
@@ -146,6 +162,27 @@ mod tests {
         }
         let sent = 2.0 / 0.016;
         assert!((data.count() as f64 - sent).abs() <= 1.0);
+    }
+
+    #[test]
+    fn a_steered_flow_sends_at_its_new_rate_and_others_are_unchanged() {
+        // A link of 1 Mb/s carries 0.5 Mb/s in the first 4 s, and then 0.8 Mb/s for 5 s.
+        let law = json!({ "law": { "cbr": { "rate": "0.5 Mb/s" } } });
+        let mut run = LabRun::new(&scenario(law, json!({})), false).expect("a valid scenario");
+        let sent = |run: &mut LabRun| {
+            let summary: Value = serde_json::from_str(&run.summary().expect("packets are conserved")).expect("JSON");
+            summary["flows"][0]["sent_packets"].as_u64().expect("a number") as f64
+        };
+        run.advance(4.0, 1_000_000).expect("it fits");
+        let first = sent(&mut run);
+        assert!((first * 8000.0 / 4.0 / 0.5e6 - 1.0).abs() < 0.01, "{first}");
+        assert!(run.steer(0, 0.8e6));
+        run.advance(9.0, 1_000_000).expect("it fits");
+        let second = sent(&mut run) - first;
+        assert!((second * 8000.0 / 5.0 / 0.8e6 - 1.0).abs() < 0.01, "{second}");
+        let mut other = LabRun::new(&scenario(json!({ "law": "cubic" }), json!({})), false).expect("a valid scenario");
+        assert!(!other.steer(0, 1e6));
+        assert!(!other.steer(7, 1e6));
     }
 
     #[test]

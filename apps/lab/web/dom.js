@@ -14,6 +14,8 @@
  * @property {HTMLSelectElement} language
  * @property {HTMLInputElement} scrub
  * @property {HTMLInputElement} file
+ * @property {HTMLDialogElement} steer
+ * @property {HTMLInputElement} steer-rate
  * @property {HTMLDetailsElement} files
  * @property {HTMLDetailsElement} text-box
  * @property {HTMLTextAreaElement} toml

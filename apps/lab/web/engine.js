@@ -142,6 +142,16 @@ export class Engine {
     return PROGRESS[this.#call("advance", undefined, until, events)];
   }
 
+  /**
+   * Changes the sending rate of a flow entry under CBR from now on.
+   *
+   * @param {number} entry
+   * @param {number} bps
+   */
+  steer(entry, bps) {
+    this.#call("steer", undefined, entry, bps);
+  }
+
   /** Simulated time, s. */
   get now() {
     return this.#calls.now();

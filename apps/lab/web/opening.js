@@ -5,6 +5,7 @@ import { readFiles, readScenario } from "./files.js";
 import { COURSE, lessonOf, OWN } from "./lesson.js";
 import { preset, PRESETS } from "./presets.js";
 import { decode, encode, isScenario } from "./share.js";
+import { printSheets } from "./sheets.js";
 import { nearest, SPEEDS, suitable } from "./speeds.js";
 import { arrange } from "./stage.js";
 import { fetchResult, offered } from "./stored.js";
@@ -140,6 +141,18 @@ export class Opening {
     }
     await lessons.load();
     this.openLesson(lessons.course[0]);
+  }
+
+  /**
+   * Prints the sheet of the open lesson, or those of the course.
+   *
+   * @param {boolean} answers
+   */
+  async printLessons(answers) {
+    $("files").open = false;
+    const { lessons } = this.page;
+    await lessons.load();
+    printSheets(lessons.lesson ? [lessons.lesson] : lessons.course, answers);
   }
 
   /**

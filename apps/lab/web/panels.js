@@ -134,6 +134,25 @@ export function panels(result, dark, peaks = {}) {
 }
 
 /**
+ * Returns the panels of the game: throughput and capacity, and queueing delay.
+ *
+ * @param {{t: number[], rate: Series, capacity: Series, wait: Series}} course
+ * @param {boolean} dark
+ * @returns {Panel[]}
+ */
+export function gamePanels({ t, rate, capacity, wait }, dark) {
+  const rates = [
+    { name: words.steer.capacity, ...look(1, dark), dash: [1.5, 4], values: capacity, width: 2, step: true },
+    { name: words.steer.you, ...look(0, dark), values: rate, width: 2 },
+  ];
+  const waits = [{ name: words.steer.queue, ...look(0, dark, LINK_COLOURS), values: wait, width: 1.75 }];
+  return [
+    { key: "rates", t, ...inUnit("rate", words.steer.rates, rates, 15e6) },
+    { key: "queues", t, ...inUnit("time", words.steer.queues, waits, 0.1) },
+  ];
+}
+
+/**
  * Returns the range of signals, without rare extremes. Such extremes would flatten the lines.
  *
  * @param {Line[]} lines

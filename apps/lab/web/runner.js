@@ -45,17 +45,17 @@ let plays = null;
  * @param {any} table
  * @param {any} piece
  */
-function join(table, piece) {
+export function joined(table, piece) {
   if (!table) return piece;
   const { rows, ...columns } = piece;
   /** @type {any} */
-  const joined = { rows: table.rows + rows };
+  const both = { rows: table.rows + rows };
   for (const [name, values] of Object.entries(columns)) {
-    joined[name] = new values.constructor(joined.rows);
-    joined[name].set(table[name]);
-    joined[name].set(values, table.rows);
+    both[name] = new values.constructor(both.rows);
+    both[name].set(table[name]);
+    both[name].set(values, table.rows);
   }
-  return joined;
+  return both;
 }
 
 /**
@@ -72,7 +72,7 @@ export function run(side, scenario, show) {
   runs({ kind: "run", side, scenario }, ({ tables, last, dropped, id: _, ...more }) => {
     if (dropped) return;
     Object.assign(result, more);
-    for (const [name, piece] of Object.entries(tables ?? {})) result.tables[name] = join(result.tables[name], piece);
+    for (const [name, piece] of Object.entries(tables ?? {})) result.tables[name] = joined(result.tables[name], piece);
     result.done = Boolean(last);
     show(result);
   });
@@ -142,6 +142,23 @@ export const lineOf = async (mistake, toml) => (await small({ kind: "line", mist
  * @returns {Promise<Resolved>}
  */
 export const check = async (scenario) => (await small({ kind: "check", scenario })).resolved;
+
+/**
+ * Runs a scenario to its end, without pieces.
+ *
+ * @param {Scenario} scenario
+ * @returns {Promise<Result>}
+ */
+export const complete = async (scenario) => ({ ...(await small({ kind: "complete", scenario })), scenario, done: true });
+
+/**
+ * Starts a run that the user steers, or sets the rate of its first flow and advances it. Returns the network, or the rows
+ * since the last call.
+ *
+ * @param {{scenario: Scenario} | {rate: number, until: number}} step
+ * @returns {Promise<Reply>}
+ */
+export const drive = (step) => small({ kind: "drive", step });
 
 /**
  * Returns laws and queue disciplines with their parameters.

@@ -56,7 +56,7 @@ function mean(values) {
  * @param {ResolvedLink} link
  * @param {number[]} t ends of the samples, s
  */
-function meanRates(link, t) {
+export function meanRates(link, t) {
   const states = [{ at_s: 0, service_bps: link.service_bps }, ...(link.changes ?? [])];
   let state = 0;
   return t.map((end, sample) => {

@@ -8,6 +8,7 @@ import { catalogue, stop } from "./runner.js";
 import { SAVES } from "./saves.js";
 import { drawnPath, lawOf, setLaw } from "./scenario.js";
 import { SPEEDS } from "./speeds.js";
+import { Steer } from "./steer.js";
 import { short } from "./units.js";
 import { language, LANGUAGES, translate, words } from "./words.js";
 
@@ -26,6 +27,9 @@ import { language, LANGUAGES, translate, words } from "./words.js";
 const EMPTY = "empty";
 
 export class Shell {
+  /** @type {Steer | null} */
+  #game = null;
+
   /** @param {{lab: State, sides: Sides, clock: Clock, controls: Controls, editing: Editing, lessons: Lessons,
    *   opening: Opening}} page */
   constructor(page) {
@@ -47,10 +51,12 @@ export class Shell {
     const laws = this.page.lab.catalogue.laws.map(named);
     fill("law-all", [["", words.choose.differentLaws], ...laws]);
     fill("compare", [["", words.choose.noSecondLaw], ...laws]);
+    const steers = location.hash === "#steer";
     await this.page.opening.openAddress();
     window.addEventListener("pagehide", () => this.page.opening.keep()); // speed and time change without an edit
     this.page.clock.play(!window.matchMedia("(prefers-reduced-motion: reduce)").matches);
     this.page.clock.start();
+    if (steers) this.#steer();
   }
 
   /** Shows the scenario in the drawing and in all fields. */
@@ -91,6 +97,7 @@ export class Shell {
     onClick("lessons-open", () => opening.toggleLessons().catch((error) => opening.notice(error.message)));
     onClick("stop", stop);
     onClick("run-here", () => lab.rerun({ stored: null }));
+    onClick("steer-open", () => this.#steer());
     onClick("undo", () => opening.undo());
     onClick("share", () => opening.share());
     for (const [id, call] of Object.entries(SAVES)) {
@@ -100,6 +107,9 @@ export class Shell {
         if (id === "save-toml" || results.every((result) => result?.done)) call(lab.scenario, /** @type {Result[]} */ (results));
         else opening.notice(words.run.unfinished);
       });
+    }
+    for (const answers of [false, true]) {
+      onClick(answers ? "print-answers" : "print-sheet", () => opening.printLessons(answers).catch((error) => opening.notice(error.message)));
     }
     onClick("open-toml", () => $("file").click());
     $("file").addEventListener("change", () => opening.openFiles());
@@ -114,8 +124,17 @@ export class Shell {
     window.addEventListener("hashchange", () => opening.openAddress());
   }
 
+  /** Opens the game in which the user sets the sending rate. */
+  #steer() {
+    const { clock, lab } = this.page;
+    clock.play(false);
+    this.#game ??= new Steer(() => lab.dark);
+    this.#game.open();
+  }
+
   /** @param {KeyboardEvent} event */
   #onKey(event) {
+    if ($("steer").open) return;
     const { key } = event;
     const focused = /** @type {HTMLInputElement} */ (event.target);
     const typing = /^(INPUT|TEXTAREA|SELECT|BUTTON|SUMMARY)$/.test(focused.tagName);

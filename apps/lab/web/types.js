@@ -104,7 +104,8 @@
  * @typedef {{kind: "play", side: SideName, version: number, scenario: Scenario, from: number, to: number}} PlayRequest
  * @typedef {{kind: "parse", toml: string} | {kind: "traces", scenario: Scenario, files: {[name: string]: string}} |
  *   {kind: "line", mistake: string, toml: string} | {kind: "catalogue"} |
- *   {kind: "check", scenario: Scenario}} SmallRequest answered without a run
+ *   {kind: "check" | "complete", scenario: Scenario} |
+ *   {kind: "drive", step: {scenario: Scenario} | {rate: number, until: number}}} SmallRequest answered without a run
  * @typedef {(RunRequest | PlayRequest | SmallRequest | {kind: "stop"}) & {id?: number}} Request
  * @typedef {Partial<Result> & {id?: number, last?: boolean, dropped?: boolean, stays?: StayTable, line?: number | null,
  *   catalogue?: Catalogue}} Reply

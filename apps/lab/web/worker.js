@@ -2,7 +2,7 @@
 
 import { Engine, Mistake } from "./engine.js";
 
-/** @import { PlayRequest, Reply, Request, RunRequest, SmallRequest } from "./types.js" */
+/** @import { PlayRequest, Reply, Request, RunRequest, Scenario, SmallRequest } from "./types.js" */
 
 /** Events between two checks for messages; about 10 ms of work. */
 const SLICE_EVENTS = 60_000;
@@ -147,15 +147,35 @@ async function work() {
 }
 
 /**
+ * Starts a run that the user steers, or advances it at a rate of its first flow.
+ *
+ * @param {{scenario: Scenario} | {rate: number, until: number}} step
+ * @returns {Promise<Reply>}
+ */
+async function drive(step) {
+  const engine = await engineFor("drive");
+  if ("scenario" in step) return { resolved: engine.open(step.scenario) };
+  engine.steer(0, step.rate);
+  engine.advance(step.until, Infinity);
+  return { tables: engine.take(), now: engine.now, summary: engine.summary() };
+}
+
+/**
  * @param {SmallRequest} request
  */
 async function small(request) {
+  if (request.kind === "drive") return drive(request.step);
   const engine = await engineFor("small");
   switch (request.kind) {
     case "parse": return { scenario: engine.parse(request.toml) };
     case "traces": return { scenario: engine.traces(request.scenario, request.files) };
     case "line": return { line: engine.line(request.mistake, request.toml) };
     case "catalogue": return { catalogue: engine.catalogue() };
+    case "complete": {
+      const resolved = engine.open(request.scenario);
+      engine.advance(Infinity, Infinity);
+      return { resolved, tables: engine.take(), now: engine.now, summary: engine.summary() };
+    }
     case "check": return { resolved: engine.open(request.scenario) };
   }
 }

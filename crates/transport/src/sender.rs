@@ -168,7 +168,8 @@ where
         self
     }
 
-    /// Replaces the law. Call this method before the first packet.
+    /// Replaces the law. The new law has no state of packets in flight, so call this method before the first packet, or
+    /// for laws without reaction to feedback.
     pub fn replace_law(&mut self, law: L) {
         self.law = law;
     }

@@ -203,6 +203,23 @@ impl<P: Protocol> Sim<P> {
         self.links.iter().map(|link| link.counters.arrived)
     }
 
+    /// Changes the parameters of a law that reads them only when a flow starts, such as CBR. Restarts the law of all
+    /// live flows of an entry. Flows that start later have the parameters of the scenario.
+    pub fn restart_law(&mut self, entry: usize, change: impl FnOnce(&mut P::Params)) {
+        let Some((id, FlowEntry { rules, info, .. })) = self.entries.pairs().nth(entry) else {
+            return;
+        };
+        let mut params = rules.params.clone();
+        change(&mut params);
+        for flow in self
+            .flows
+            .iter_mut()
+            .filter(|f| f.entry == id && f.phase == Phase::Live)
+        {
+            flow.sender.replace_law(P::Sender::new(&params, info));
+        }
+    }
+
     /// Returns the number of links crossed so far, summed over all packets.
     #[must_use]
     pub fn packet_hops(&self) -> u64 {
