@@ -292,8 +292,8 @@ LAYERS = (
     {"measure"},
     {"rundata", "summary"},
     {"report"},
-    {"capture", "cdf", "dataplane", "lawfile", "laws", "library", "results", "running", "scenario", "topology"}
-    | {"workers"},
+    {"capture", "cdf", "dataplane", "importing", "lawfile", "laws", "library", "results", "running", "scenario"}
+    | {"topology", "workers"},
     {"buffers", "convergence", "study", "testing"},
     {"reproduce", "lab"},
     {"cli"},
