@@ -457,6 +457,22 @@ def test_lemma_5_needs_three_intervals(links):
     assert max(overload(seed, 2, links) for seed in range(40)) > 1
 
 
+def decided_too_early(announced):
+    """Returns True if a packet carries a decision about an interval that began too early.
+
+    Three of the longest of the last `announced` intervals have passed since the proposal.
+    """
+    rng = Random(announced)
+    lengths = [rng.choice((1, 2, 5, 16)) for _ in range(2000)]
+    begins = list(itertools.accumulate(lengths, initial=0))
+    waits = (3 * max(lengths[n - announced + 1 : n + 1]) for n in range(3, len(lengths)))
+    return any(begins[n + 1] - wait > begins[n - 2] for n, wait in enumerate(waits, 3))
+
+
+def test_lemma_5_needs_the_longest_of_three_intervals_in_headers():
+    assert [decided_too_early(announced) for announced in (1, 2, 3)] == [True, True, False]
+
+
 #: Target of the link, 95 % of its capacity.
 TARGET = 95.0
 

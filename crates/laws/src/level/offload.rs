@@ -31,16 +31,16 @@ use crate::offload::{Counts, Offload, Words};
 const WORDS_PER_INTERVAL: usize = 7;
 
 impl Offload for Router {
-    fn words(&self, params: &RouterParams, _queue: Bytes) -> Words {
+    fn words(&self, _params: &RouterParams, _queue: Bytes) -> Words {
         let mut words = Words::default();
         words[..7].copy_from_slice(&[
             self.level.to_bits().into(),
             self.refuses.into(),
             self.sums.threshold.to_bits().into(),
             self.last.threshold.to_bits().into(),
-            self.interval.into(),
+            self.code.into(),
             self.byte_time,
-            params.interval.as_ps(),
+            self.intervals[0].as_ps(),
         ]);
         words
     }

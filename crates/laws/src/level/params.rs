@@ -5,6 +5,16 @@ use levelflow_units::{Bytes, Duration};
 use crate::paced::Sizing;
 use crate::params::{ParamSpec, RATE_RANGE, Unit, parameters, row};
 
+/// Least number of packets of the size `max_packet` that a link can transmit in a control interval.
+const PACKETS_PER_INTERVAL: f64 = 10.0;
+/// Least number of these packets per flow. An eighth of such a packet is larger than the smallest packet of a sender.
+const PACKETS_PER_FLOW: f64 = 0.125;
+/// Longest control interval that a low capacity or many flows can cause, in seconds.
+const LONGEST_INTERVAL_S: f64 = 2.0;
+/// Longest inter-packet time of slow senders, in seconds, if the control interval is shorter. It is half of the
+/// shortest ACK timeout.
+const LONGEST_GAP_S: f64 = 0.5;
+
 const INTERVAL: ParamSpec = row!(
     interval,
     Unit::Duration,
@@ -23,7 +33,7 @@ parameters! {
             "rate of a flow before its first approved proposal",
             "value of JetMax";
         min_rate: f64 = Unit::Rate, 1e3, RATE_RANGE,
-            "smallest rate, used when other traffic fills the link; a lower value becomes two packets of the smallest size per interval",
+            "smallest rate, used when other traffic fills the link; a lower value becomes one packet of the smallest size per 0.5 s, or per interval if this is longer",
             "value of JetMax";
         min_packet: Bytes = Unit::Size, 52.0, (1.0, 65_535.0),
             "smallest packet size of slow senders, headers included; a value below the size of the headers plus 1 B becomes this size",
@@ -47,6 +57,29 @@ parameters! {
             "Levelflow";
         /// Control interval of routers; senders use it to choose packet sizes.
         interval: Duration = INTERVAL;
+        max_packet: Bytes = Unit::Size, 1500.0, (1.0, 65_535.0),
+            "largest packet on the link; the control interval is at least 10 times its transmission time, up to 2 s",
+            "MTU of Ethernet";
+    }
+}
+
+impl RouterParams {
+    /// Returns the control interval of a link with a capacity in bit/s and a number of flows.
+    ///
+    /// Hosts and queues change gaps by about the transmission time of a packet. In a short interval, this is a large
+    /// error of the count. Also, a flow must send at least a packet in each interval. An outage does not lengthen
+    /// intervals.
+    #[must_use]
+    pub fn control_interval(&self, capacity: f64, flows: f64) -> Duration {
+        let packets = PACKETS_PER_INTERVAL.max(flows * PACKETS_PER_FLOW);
+        let secs = packets * self.max_packet.as_bits_f64() / capacity;
+        let secs = if secs.is_finite() {
+            secs.min(LONGEST_INTERVAL_S)
+        } else {
+            0.0
+        };
+        self.interval
+            .max(Duration::from_secs_f64(secs).unwrap_or(Duration::ZERO))
     }
 }
 
@@ -60,9 +93,13 @@ impl Params {
         }
     }
 
-    /// Returns the lowest rate of a sender, bit/s.
+    /// Returns the lowest rate of a sender, bit/s. Without packets, a sender would receive no levels.
     #[must_use]
     pub fn floor(&self) -> f64 {
-        self.sizing().floor(self.min_rate)
+        if self.packets_per_interval == 0.0 {
+            return self.min_rate;
+        }
+        let gap = self.interval.as_secs_f64().max(LONGEST_GAP_S);
+        self.min_rate.max(self.min_packet.as_bits_f64() / gap)
     }
 }

@@ -97,8 +97,10 @@ pub struct Router {
     pub(super) last: Sums,
     pub(super) level: f32,
     pub(super) refuses: bool,
-    /// Code of the router's control interval in headers.
-    pub(super) interval: u8,
+    /// Lengths of this control interval and of the two previous intervals.
+    pub(super) intervals: [Duration; 3],
+    /// Code of the longest of these intervals in headers.
+    pub(super) code: u8,
     /// Upper bound of the solution from the last step, in bit/s.
     bound: f64,
     /// Transmission time of a byte, in 2^-10 ps.
@@ -178,6 +180,7 @@ impl RouterLaw for Router {
         let capacity = port.capacity.bps();
         let target = params.gamma * capacity;
         let level = target.min(f32::MAX.into()) as f32;
+        let interval = params.control_interval(capacity, 0.0);
         Self {
             capacity,
             target,
@@ -186,7 +189,8 @@ impl RouterLaw for Router {
             last: Sums::new(level),
             level,
             refuses: false,
-            interval: shortest_above(params.interval.as_secs_f64()),
+            intervals: [interval; 3],
+            code: shortest_above(interval.as_secs_f64()),
             bound: target,
             byte_time: byte_time(capacity),
             free_at: Time::ZERO,
@@ -202,9 +206,9 @@ impl RouterLaw for Router {
 
     /// Counts a packet. After the 255th hop, packets count as other traffic.
     #[inline]
-    fn on_arrival(&mut self, params: &RouterParams, packet: &Arriving, header: Option<&mut Header>) {
+    fn on_arrival(&mut self, _params: &RouterParams, packet: &Arriving, header: Option<&mut Header>) {
         let start = *self.sums.start.get_or_insert(packet.now);
-        let wait = self.queue(params, packet);
+        let wait = self.queue(packet);
         let hop = match &header {
             Some(header) if !header.is_ack() => header.hop.checked_add(1),
             _ => None,
@@ -226,19 +230,19 @@ impl RouterLaw for Router {
             self.last.count(header.gap - gap, header.proposal, elsewhere);
         }
         header.report(hop, self.level);
-        header.lengthen(self.interval);
+        header.lengthen(self.code);
         header.wait(wait);
         if self.refuses {
             header.refuse();
         }
     }
 
-    fn interval(&self, params: &RouterParams) -> Duration {
-        params.interval
+    fn interval(&self, _params: &RouterParams) -> Duration {
+        self.intervals[0]
     }
 
     /// Ignores an interval of zero length.
-    fn on_interval(&mut self, _params: &RouterParams, elapsed: Duration, _port: &PortView) {
+    fn on_interval(&mut self, params: &RouterParams, elapsed: Duration, _port: &PortView) {
         if elapsed == Duration::ZERO {
             return;
         }
@@ -247,7 +251,7 @@ impl RouterLaw for Router {
             (Some(start), Some(end)) if end > start => end.since(start),
             _ => elapsed,
         };
-        let threshold = self.close(&last, length.as_secs_f64());
+        let threshold = self.close(params, &last, length.as_secs_f64());
         self.sums = Sums::new(threshold);
     }
 
@@ -269,19 +273,19 @@ impl Router {
     /// Queues a packet at a model of the transmitter, which has the capacity of the link. Returns the queueing delay of
     /// the packet, at most one interval.
     #[inline]
-    fn queue(&mut self, params: &RouterParams, packet: &Arriving) -> Duration {
+    fn queue(&mut self, packet: &Arriving) -> Duration {
         let wait = self.free_at.since(packet.now);
         let transmission = self.byte_time.saturating_mul(packet.size.get()) >> PS_BITS;
         self.free_at = self
             .free_at
             .max(packet.now)
             .saturating_add(Duration::from_ps(transmission))
-            .min(packet.now.saturating_add(params.interval));
+            .min(packet.now.saturating_add(self.intervals[0]));
         wait
     }
 
     /// Processes the sums of an interval of `secs` seconds. Returns the next threshold.
-    fn close(&mut self, sums: &Sums, secs: f64) -> f32 {
+    fn close(&mut self, params: &RouterParams, sums: &Sums, secs: f64) -> f32 {
         let rate = |bits: u64| bits as f64 / f64::from(1 << BIT_BITS) / secs;
         let flows = |gaps: u64| gaps as f64 / (1_u64 << GAP_BITS) as f64 / secs;
         let other = rate(sums.other).min(self.capacity - self.floor);
@@ -297,6 +301,10 @@ impl Router {
         self.level = smoothed(self.level.into(), [self.bound, bound]).min(f32::MAX.into()) as f32;
         self.bound = bound;
         self.refuses = rate(sums.proposed) + other > self.capacity;
+        let [last, before, _] = self.intervals;
+        self.intervals = [params.control_interval(self.capacity, census.flows), last, before];
+        let longest = self.intervals.iter().max().map_or(0.0, |longest| longest.as_secs_f64());
+        self.code = shortest_above(longest);
         threshold.min(f32::MAX.into()) as f32
     }
 }

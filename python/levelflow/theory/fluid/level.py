@@ -23,17 +23,21 @@ from levelflow.theory.laws import level
 
 #: Relative difference between two steps above which a level counts as changing.
 SAME = 1e-9
+#: Longest inter-packet time of slow senders (level/params.rs), if the control interval is shorter, s.
+LONGEST_GAP_S = 0.5
 
 
 class LevelRouters(Routers):
-    """Routers that announce the level, and 1 if proposals exceed the capacity."""
+    """Routers that announce the level, 1 if proposals exceed the capacity, and the longest of three intervals."""
 
-    SIGNAL_COUNT = 2
+    SIGNAL_COUNT = 3
 
     def __init__(self, parameters: Table, capacity: Floats) -> None:
         super().__init__(parameters, capacity)
         self.target = parameters["gamma"] * capacity
-        self.interval = parameters["interval"]
+        self.shortest, self.packet_s = parameters["interval"], 8 * parameters["max_packet"] / capacity
+        #: Lengths of this interval and of the two previous intervals.
+        self.intervals = np.tile(level.control_interval(self.shortest, self.packet_s, 0.0), (3, 1))
         self.level, self.refuses = self.target.copy(), np.zeros(capacity.size)
         self.bound = self.target.copy()
         self.sums = _Sums(self.target)
@@ -43,17 +47,17 @@ class LevelRouters(Routers):
 
     def first(self) -> Floats:
         """Returns the signals of a link that has not counted any flow."""
-        return np.array([self.level, self.refuses])
+        return np.array([self.level, self.refuses, level.announced(self.intervals.max(axis=0))])
 
     def advance(self, load: Load) -> Floats:
         """Adds one step to the sums, and evaluates the intervals that end with it."""
         assert isinstance(load.senders, Level)
-        signals = np.array([self.level, self.refuses])
+        signals = self.first()
         present = (load.own > 0).astype(np.float64)
         seen = level.census(load.senders.elsewhere, self.sums.threshold, load.path.link, present)
         self.sums.add(seen, load.step, load.rate - load.sum(load.own), load.sum(load.proposed))
         self.elapsed += load.step
-        self._close(self.elapsed > self.interval - load.step / 2)
+        self._close(self.elapsed > self.intervals[0] - load.step / 2)
         return signals
 
     def _close(self, ends: Bools) -> None:
@@ -63,6 +67,8 @@ class LevelRouters(Routers):
         self.level = np.where(ends & counted, level.smoothed(self.level, self.bound, bound), self.level)
         self.bound = np.where(ends & counted, bound, self.bound)
         self.refuses = np.where(ends & counted, proposed + other > self.capacity, self.refuses)
+        next_one = level.control_interval(self.shortest, self.packet_s, seen.flows)
+        self.intervals = np.where(ends, [next_one, *self.intervals[:2]], self.intervals)
         self.last.take(self.sums, ends)
         self.sums.clear(ends, np.where(counted, threshold, self.target))
         self.elapsed = np.where(ends, 0.0, self.elapsed)
@@ -109,9 +115,10 @@ class _Sums:
 class Level(Law):
     """Sender. State: rate, proposal, and time of the proposal."""
 
-    PARAMETERS: ClassVar[Parameters] = {"gamma": 0.95, "interval": 0.1, "min_packet": 52.0}
+    PARAMETERS: ClassVar[Parameters] = {"gamma": 0.95, "max_packet": 1500.0}
     initial = number(40e3, "initial_rate")
     least = number(1e3, "min_rate")
+    interval = number(0.1)
     smallest = number(52.0, "min_packet")
     many = number(10.0, "packets_per_interval")
     FEEDBACK = frozenset({SIGNALS})
@@ -127,17 +134,18 @@ class Level(Law):
 
     def lags(self, intervals: Floats) -> tuple[Floats, Sequence[Floats]]:
         """Returns lags of 0, since senders use no past rates except proposals, which routers read when they arrive."""
-        self.interval = intervals
         return np.zeros(self.base.size), (np.zeros(self.base.size),)
 
     def rate(self, state: Floats, feedback: Feedback) -> Floats:
         """Lowers the rate immediately. Raises it when routers have evaluated the proposal and none has refused it."""
         levels = self._levels(feedback)
-        floor = np.where(self.many > 0, np.maximum(self.least, 16 * self.smallest / self.interval), self.least)
+        gap = np.maximum(self.interval, LONGEST_GAP_S)
+        floor = np.where(self.many > 0, np.maximum(self.least, 8 * self.smallest / gap), self.least)
         lowest = np.maximum(feedback.path.least(levels), floor)
         self.since = np.where(np.isnan(self.since) & (feedback.age > 0), feedback.now, self.since)
         knows = feedback.age > feedback.rtt
-        decided = knows & (feedback.now >= self.since + level.DECIDED * self.interval + feedback.rtt)
+        longest = np.maximum(self.interval, feedback.path.most(feedback.signals[2]))
+        decided = knows & (feedback.now >= self.since + level.DECIDED * longest + feedback.rtt)
         accepted = decided & (feedback.path.most(feedback.signals[1]) < 0.5)
         self.sent = np.where(accepted, self.wanted, self.sent)
         rises = knows & (lowest > self.wanted) & (decided | (self.wanted <= self.sent))

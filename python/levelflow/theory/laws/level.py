@@ -37,6 +37,9 @@ from levelflow.theory.verdict import Port, Verdict, each_port
 NEAR, GAIN = 0.125, 0.25
 #: Delay after which a sender raises its rate (level/sender.rs): this number of intervals, plus a round trip.
 DECIDED = 3.1
+#: Control intervals of a link (level/params.rs): least number of the largest packets that the link can transmit, least
+#: number of these packets per flow, and the longest interval that these numbers can cause, s.
+PACKETS, PACKETS_PER_FLOW, LONGEST_S = 10.0, 0.125, 2.0
 
 
 class Census(NamedTuple):
@@ -55,6 +58,23 @@ class Census(NamedTuple):
     below: Floats
     largest: Floats
     least: Floats
+
+
+def control_interval(shortest: ArrayLike, packet_s: ArrayLike, flows: ArrayLike) -> Floats:
+    """Returns control intervals, s.
+
+    Args:
+        shortest: Parameter `interval`, s.
+        packet_s: Transmission time of a packet of the size `max_packet`, s.
+        flows: Number of flows on the link.
+    """
+    packets = np.maximum(PACKETS, PACKETS_PER_FLOW * np.asarray(flows, dtype=np.float64))
+    return np.maximum(np.minimum(packets * np.asarray(packet_s), LONGEST_S), shortest)
+
+
+def announced(interval: Floats) -> Floats:
+    """Returns intervals as headers carry them: rounded up to 100 ms times a power of the square root of 2."""
+    return np.asarray(0.1 * 2 ** (np.ceil(2 * np.log2(interval / 0.1) - SAME) / 2))
 
 
 def elsewhere(levels: Floats, flow: Ints, starts: Ints) -> Floats:
@@ -234,7 +254,10 @@ def _in_scenario(found: Competition) -> Equilibrium:
 
 def _judge(port: Port) -> Verdict:
     """Proves stability: Newton's steps on a concave function reach the level from any start, for any delays."""
-    interval = port.of_router("interval")
+    flows = port.rates.size if port.counts is None else port.counts.sum()
+    capacity = float((port.rates * (1.0 if port.counts is None else port.counts)).sum()) / port.of_router("gamma")
+    packet_s = 8 * port.of_router("max_packet") / capacity
+    interval = float(announced(control_interval(port.of_router("interval"), packet_s, flows)))
     heard = float(port.delays.max()) + 4 * interval
     raised = float(port.delays.max()) + DECIDED * interval
     return Verdict(
