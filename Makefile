@@ -113,7 +113,7 @@ gen: $(VENV)/dev ## generate docs/reference, the tables of docs/laws and the typ
 
 site: $(VENV)/created lab ## build the documentation into target/site/html, strictly
 	$(call INSTALL,config["project"]["optional-dependencies"]["site"])
-	cargo doc --workspace --no-deps --quiet
+	RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps --quiet
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m tools.site
 
 wheel: $(VENV)/installed lab ## build the wheel with the licences of what it holds, into target/wheels

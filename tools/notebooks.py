@@ -1,4 +1,7 @@
-"""Runs the notebooks of `docs/notebooks` and stores their output: `python -m tools.notebooks`."""
+"""Runs the notebooks of `docs/notebooks` and stores their output: `python -m tools.notebooks`.
+
+A lesson with predictions is stored without output, because the output is the answer.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,8 @@ SECONDS = 120
 def main() -> None:
     """Runs each notebook, writes it back, and prints its path."""
     for path in NOTEBOOKS:
-        nbformat.write(executed(path), path)
+        notebook = executed(path)
+        nbformat.write(cleared(notebook) if predicts(notebook) else notebook, path)
         sys.stdout.write(f"{path}\n")
 
 
@@ -39,6 +43,19 @@ def executed(path: Path) -> Any:
     notebook.metadata = {"kernelspec": notebook.metadata["kernelspec"]}
     for number, cell in enumerate(notebook.cells):
         cell.id, cell.metadata = f"cell-{number}", {}
+    return notebook
+
+
+def predicts(notebook: Any) -> bool:
+    """Returns whether a notebook has predictions."""
+    return any("**Predict:**" in cell.source for cell in notebook.cells)
+
+
+def cleared(notebook: Any) -> Any:
+    """Returns a notebook without its output."""
+    for cell in notebook.cells:
+        if cell.cell_type == "code":
+            cell.outputs, cell.execution_count = [], None
     return notebook
 
 

@@ -265,20 +265,20 @@ impl Measurement {
         let is_forged = choices.below(4) == 0;
         let from = if is_forged { self.attacker } else { self.client[channel] };
         let mut answer = [0; CONTROL_BYTES];
-        if let Some(length) = self.reflector.handle_input(self.now, from, &request, &mut answer) {
+        if let Some((length, _)) = self.reflector.handle_input(self.now, from, &request, 0, &mut answer) {
             assert!(length <= request.len(), "{length} bytes for {}", request.len());
             // The client does not receive the replies to the attacker.
             if !is_forged {
                 self.replies.push(&answer[..length]);
             }
         }
-        assert_ne!(self.reflector.serves(), Some(self.attacker.ip()));
+        assert_ne!(self.reflector.serves().map(|(ip, _)| ip), Some(self.attacker.ip()));
     }
 
     /// Passes a packet of the reflector's load to the probe's network.
     fn load(&mut self) {
         let mut wire = [0; MAX_MESSAGE_BYTES];
-        if let Some((to, length)) = self.reflector.poll_transmit(self.now, &mut wire) {
+        if let Some((to, length, _)) = self.reflector.poll_transmit(self.now, &mut wire) {
             assert!(self.client.contains(&to), "load goes to {to}");
             self.replies.push(&wire[..length]);
         }

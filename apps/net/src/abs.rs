@@ -186,6 +186,7 @@ impl AbsRun {
             capabilities: CapabilitySet::NET_ADMIN,
             reads: &[Path::new("/sys/class/net"), Path::new("/sys/devices")],
             writes: &[&pid_file::directory()],
+            tcp: false,
         };
         let serve = |socket| Metrics::serve(socket, Box::new(board.clone()));
         let served = rights.keep_only().and_then(|()| metrics.map(serve).transpose());

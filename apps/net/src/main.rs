@@ -9,6 +9,7 @@ mod manual;
 mod options;
 mod probe;
 mod recv;
+mod remedies;
 mod router;
 mod send;
 mod testbed;

@@ -10,14 +10,16 @@ use levelflow_host::pid_file::{self, Service, State};
 use levelflow_host::privileges::{CapabilitySet, Rights};
 use levelflow_host::terminal::plain;
 
-/// Drops all rights, except those to open a UDP socket, to raise the priority, and to replace the file `output`.
-pub(super) fn drop_rights(output: Option<&Path>) -> Result<(), Error> {
+/// Drops all rights, except those to open UDP sockets, to raise the priority, to replace the file `output`, and, with
+/// `tcp`, to open TCP sockets.
+pub(super) fn drop_rights(output: Option<&Path>, tcp: bool) -> Result<(), Error> {
     let folder = output.map(folder);
     let writes: Vec<&Path> = folder.into_iter().collect();
     Rights {
         capabilities: CapabilitySet::NET_BIND_SERVICE | CapabilitySet::SYS_NICE,
         reads: &[],
         writes: &writes,
+        tcp,
     }
     .keep_only()
 }

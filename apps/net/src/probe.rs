@@ -7,9 +7,11 @@ use clap::Args;
 use levelflow_units::{Duration, Rate, Time};
 
 use super::options::{above_zero, address, drop_rights};
+use super::remedies::{self, remedies};
 use levelflow_host::format::short_rate;
 use levelflow_host::stop::Stop;
 use levelflow_host::{Error, terminal};
+use levelflow_probe::l4s::L4s;
 use levelflow_probe::search::LoadStep;
 use levelflow_probe::{Limits, Phase, Probe as Probing, Report, live};
 
@@ -18,6 +20,8 @@ const EXAMPLES: &str = "Examples:
     levelflow-net probe --serve :9003
   At home; it takes half a minute:
     levelflow-net probe server.example:9003
+    levelflow-net probe server.example:9003 --tcp --what-if
+    levelflow-net probe server.example:9003 --l4s
     levelflow-net probe server.example:9003 --max-rate \"50 Mb/s\" --scenario line.toml --json
   Then compare buffers and queue disciplines on that line:
     levelflow buffers line.toml --link \"home->net\" --utilisation 0.95 --loss 0.02
@@ -47,6 +51,25 @@ pub struct Probe {
     /// Stops serving after this time.
     #[arg(long = "for", value_name = "TIME", requires = "serve")]
     ends: Option<Duration>,
+    /// Then loads both directions at once with TCP, and measures the round trips per minute (RPM) of
+    /// draft-ietf-ippm-responsiveness. `--tcp=reno` sets the congestion control of both ends. Takes up to twice
+    /// `--time`.
+    #[arg(
+        long,
+        value_name = "CONTROL",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "",
+        conflicts_with = "serve"
+    )]
+    tcp: Option<String>,
+    /// Simulates fq_codel, cake and dualpi2 on the measured line, and prints the commands that set them.
+    #[arg(long, conflicts_with = "serve")]
+    what_if: bool,
+    /// Tests for L4S, too: the ECN fields that arrive, the delays at which packets are marked, and the delay of packets
+    /// with ECT(1) next to load without ECN. Takes half a minute longer.
+    #[arg(long, conflicts_with = "serve")]
+    l4s: bool,
     /// Writes the line as a scenario to this file, for `levelflow run`, `buffers` and `study`.
     #[arg(long, value_name = "FILE.toml", conflicts_with = "serve")]
     scenario: Option<PathBuf>,
@@ -91,9 +114,10 @@ impl Probe {
                 let _ = writeln!(std::io::stdout(), "{text}");
             }
         };
-        drop_rights(None)?;
+        let sockets = live::bind(at)?;
+        drop_rights(None, false)?;
         let sessions = live::serve(
-            at,
+            &sockets,
             limits,
             self.ends,
             &stop,
@@ -113,27 +137,53 @@ impl Probe {
         let at = address("TO", to)?;
         let stop = Stop::on_signals()?;
         let shows = !self.quiet && !self.json && std::io::stderr().is_terminal();
-        drop_rights(self.scenario.as_deref())?;
-        let outcome = live::probe(at, self.time, self.max_rate, &stop, |now, probe| {
+        drop_rights(self.scenario.as_deref(), self.tcp.is_some())?;
+        let show = |text: String| {
             if shows {
-                eprint!("\r\x1b[K{}", progress(now, probe));
+                eprint!("\r\x1b[K{text}");
             }
-        });
-        if shows {
-            eprint!("\r\x1b[K");
-        }
-        let Some(outcome) = outcome? else {
-            return Err(Error::failed("interrupted before the measurement was complete"));
         };
-        let report = Report::new(&outcome);
+        let interrupted = || Error::failed("interrupted before the measurement was complete");
+        let mut line = live::Line::new(at, &stop)?;
+        let outcome = line.measure(self.time, self.max_rate, |now, probe| show(progress(now, probe)));
+        show(String::new());
+        let outcome = outcome?.ok_or_else(interrupted)?;
+        let mut report = Report::new(&outcome);
+        if let Some(control) = &self.tcp {
+            let tcp = line.test_tcp(control, self.time * 2, |now, connections| {
+                show(format!(
+                    "{:4.0} s  TCP up and down, {connections} connections each",
+                    now.as_secs_f64()
+                ));
+            });
+            show(String::new());
+            report.add_tcp(tcp?.ok_or_else(interrupted)?);
+        }
+        if self.l4s {
+            let ecn = line.test_ecn(&outcome, |now, probe| {
+                show(format!("{:4.0} s  L4S, {}", now.as_secs_f64(), probe.doing()));
+            });
+            show(String::new());
+            report.l4s = Some(L4s::new(&ecn?.ok_or_else(interrupted)?, &outcome));
+        }
+        let remedies = if self.what_if { remedies(&report)? } else { Vec::new() };
         if let Some(path) = &self.scenario {
             std::fs::write(path, report.scenario()).map_err(|e| Error::failed(format!("{}: {e}", path.display())))?;
         }
         let mut out = std::io::stdout().lock();
         let _ = if self.json {
-            writeln!(out, "{}", serde_json::to_string(&report).map_err(Error::failed)?)
+            let mut printed = serde_json::to_value(&report).map_err(Error::failed)?;
+            if self.what_if {
+                printed["what_if"] = serde_json::to_value(&remedies).map_err(Error::failed)?;
+            }
+            writeln!(out, "{printed}")
         } else {
-            write!(out, "{}", report.text())
+            let table = if self.what_if {
+                remedies::text(&remedies)
+            } else {
+                String::new()
+            };
+            write!(out, "{}{table}", report.text())
         };
         if let (Some(path), false) = (&self.scenario, self.json) {
             let path = path.display().to_string();

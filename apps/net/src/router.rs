@@ -258,6 +258,7 @@ impl RouterRun {
             capabilities: capabilities | realtime.unwrap_or(CapabilitySet::empty()),
             reads: &reads,
             writes: &[&pid_file::directory()],
+            tcp: false,
         }
         .keep_only()
     }

@@ -42,7 +42,7 @@ fn paste(guide: &str) -> (String, String) {
     );
     let mut shell = Command::new("unshare");
     shell.args(["--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]);
-    shell.args(["timeout", "60", "bash", "-c", &script]);
+    shell.args(["timeout", "180", "bash", "-c", &script]);
     shell.env("PATH", format!("{}:{path}", binary.parent().unwrap().display()));
     shell.env("HOME", folder.path()).current_dir(folder.path());
     let output = shell.output().unwrap();
@@ -72,24 +72,34 @@ fn a_slow_line_is_fixed_as_pasted() {
     needs_full!("a_slow_line_is_fixed_as_pasted");
     needs_root!("a_slow_line_is_fixed_as_pasted");
     let (printed, all) = paste("fix-a-slow-line.md");
-    // The output has a line such as "your buffers add 304 ms when you upload and 60 ms when you download" before the
-    // change, and another such line after the change.
-    let added: Vec<f64> = printed
-        .lines()
-        .filter_map(|line| {
-            line.strip_prefix("Grade ")?
-                .split_once(" add")?
-                .1
-                .split(' ')
-                .nth(1)?
-                .parse()
-                .ok()
-        })
-        .collect();
-    assert_eq!(added.len(), 2, "{all}");
-    assert!((280.0..340.0).contains(&added[0]), "{all}");
-    assert!(added[1] < added[0] / 2.0, "{all}");
+    let grades: Vec<&str> = printed.lines().filter_map(|line| line.strip_prefix("Grade ")).collect();
+    assert_eq!(grades.len(), 2, "{all}");
+    assert!(grades[0].starts_with("D: "), "{all}");
+    assert!(grades[1].starts_with('A'), "{all}");
+    assert_eq!(printed.matches(" RPM (").count(), 2, "{all}");
+    assert!(
+        printed.contains("tc qdisc replace dev DEVICE root cake bandwidth 3"),
+        "{all}"
+    );
     assert!(printed.contains("line.toml holds the line as a scenario"), "{all}");
+}
+
+#[test]
+fn a_line_is_tested_for_l4s_as_pasted() {
+    needs_full!("a_line_is_tested_for_l4s_as_pasted");
+    needs_root!("a_line_is_tested_for_l4s_as_pasted");
+    let (printed, all) = paste("l4s.md");
+    assert_eq!(printed.matches("all ECN fields arrive").count(), 2, "{all}");
+    // A stall of the machine can hide the step of one direction.
+    assert!(printed.contains("L4S: a low-latency queue"), "{all}");
+    for name in ["prague+dualpi2", "cubic+fq_codel", "bbr"] {
+        assert!(
+            printed.lines().any(|line| line.split(' ').next() == Some(name)),
+            "{name}: {all}"
+        );
+    }
+    assert!(printed.contains("packets were marked by queues (ECN)"), "{all}");
+    assert!(printed.contains("dualpi2 for uploads"), "{all}");
 }
 
 #[test]

@@ -2,15 +2,15 @@
 
 use levelflow_net_testing::hosts::address;
 use levelflow_net_testing::link::Running;
-use levelflow_net_testing::needs_root;
 use levelflow_net_testing::program::{Guard, net};
+use levelflow_net_testing::{needs_full, needs_root};
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 
 use levelflow_link::control::Setting;
 use levelflow_link::{Device, Link};
 use levelflow_path::Settings;
-use levelflow_scenario::Scenario;
+use levelflow_scenario::{Scenario, queue_of};
 use levelflow_testbed::{End, Namespace, veth};
 use serde_json::Value;
 
@@ -32,6 +32,17 @@ struct Line {
 
 impl Line {
     fn new(up: &[(&str, &str)], down: &[(&str, &str)]) -> Self {
+        Self::of(|ports| Link::new(ports, [settings(up), settings(down)], 1))
+    }
+
+    /// A line of 10 Mb/s with this queue discipline in both directions.
+    fn with_queue(queue: &str) -> Self {
+        let queue = queue_of(queue).unwrap();
+        let line = settings(&[("rate", "10 Mb/s"), ("delay", "10 ms"), ("buffer", "250 kB")]);
+        Self::of(|ports| Link::new(ports, [line; 2], 1).with_queues(&queue, 1))
+    }
+
+    fn of(link: impl FnOnce([Device; 2]) -> Link) -> Self {
         let [home, net, middle] = ["home", "net", "middle"].map(|name| Namespace::new(name).unwrap());
         for (host, device, far, last) in [(&home, "h0", "wh", 1), (&net, "n0", "wn", 2)] {
             let end = End {
@@ -48,7 +59,7 @@ impl Line {
         let ports = middle
             .run(|| [Device::open("wh").unwrap(), Device::open("wn").unwrap()])
             .unwrap();
-        let running = Running::start(Link::new(ports, [settings(up), settings(down)], 1));
+        let running = Running::start(link(ports));
         Self {
             home,
             net,
@@ -118,6 +129,68 @@ fn an_emulated_line_is_measured_as_it_is_and_written_as_a_scenario() {
 }
 
 #[test]
+fn tcp_loads_both_directions_and_queues_are_simulated_on_the_line() {
+    needs_root!("tcp_loads_both_directions_and_queues_are_simulated_on_the_line");
+    let line = Line::new(
+        &[("rate", "4 Mb/s"), ("delay", "10 ms"), ("buffer", "60 kB")],
+        &[("rate", "12 Mb/s"), ("delay", "10 ms"), ("buffer", "60 kB")],
+    );
+    let (_far, at) = serve(|command| line.net.spawn(command).unwrap(), "10.0.0.2:0", &[]);
+    let options = ["probe", &at, "--json", "--time", "5 s", "--tcp=reno", "--what-if"];
+    let output = line.home.spawn(net(&options)).unwrap().wait_with_output().unwrap();
+    assert!(output.status.success());
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let tcp = &found["tcp"];
+    assert_eq!(tcp["congestion_control"], "reno");
+    // Payload, and the ACKs of the other direction, leave at most 95 % of each capacity.
+    for (way, capacity) in [(0, 4e6), (1, 12e6)] {
+        let goodput = tcp["goodput_bps"][way].as_f64().unwrap() / capacity;
+        assert!((0.6..0.95).contains(&goodput), "{tcp}");
+    }
+    // The full buffer upstream takes 120 ms, and the one downstream 40 ms. Round trips take 20 to 180 ms then.
+    let number = |key: &str| tcp[key].as_f64().unwrap();
+    assert!((60.0 / 0.19..60.0 / 0.02).contains(&number("foreign")), "{tcp}");
+    assert!(number("own") <= number("foreign"), "{tcp}");
+    assert!(
+        (number("rpm") - f64::midpoint(number("own"), number("foreign"))).abs() < 1e-6,
+        "{tcp}"
+    );
+    let queues = found["what_if"].as_array().unwrap();
+    let call = |row: usize| queues[row]["call_p50_s"].as_f64().unwrap();
+    assert_eq!(queues[1]["queue"], "fq_codel");
+    assert!(call(0) > 0.06 && call(1) < 0.03, "{queues:?}");
+}
+
+#[test]
+fn the_low_latency_queue_of_a_real_line_is_found() {
+    needs_full!("the_low_latency_queue_of_a_real_line_is_found");
+    needs_root!("the_low_latency_queue_of_a_real_line_is_found");
+    let line = Line::with_queue("dualpi2");
+    let (_far, at) = serve(|command| line.net.spawn(command).unwrap(), "10.0.0.2:0", &[]);
+    let output = line
+        .home
+        .spawn(net(&["probe", &at, "--json", "--time", "5 s", "--l4s"]))
+        .unwrap();
+    let output = output.wait_with_output().unwrap();
+    assert!(output.status.success());
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    for way in ["up", "down"] {
+        let way = &found["l4s"][way];
+        for field in 0..4 {
+            let arrived = way["arrived"][field].as_array().unwrap();
+            let right = arrived[field].as_u64().unwrap();
+            assert!(
+                right > 0 && arrived.iter().map(|count| count.as_u64().unwrap()).sum::<u64>() == right,
+                "{way}"
+            );
+        }
+        assert_ne!(way["marking"]["kind"], "none", "{way}");
+        let added = |key: &str| way[key].as_f64().unwrap();
+        assert!(added("added_ect1_s") < added("added_not_ect_s"), "{way}");
+    }
+}
+
+#[test]
 fn a_far_end_on_ipv6_needs_no_privileges() {
     let (_far, at) = serve(
         |mut command| command.spawn().unwrap(),
@@ -143,6 +216,7 @@ fn unmeasurable_lines_are_reported_in_one_line() {
         (&["127.0.0.1:9", "--serve", ":1"], 2, "cannot be used"),
         (&["127.0.0.1:9", "--time", "1 s"], 2, "4 s to"),
         (&["127.0.0.1:9", "--max-rate", "0 b/s"], 2, "above zero"),
+        (&["--serve", ":1", "--l4s"], 2, "cannot be used"),
         (&["127.0.0.1:9", "--scenario", there], 2, "already exists"),
         (
             &["127.0.0.1:9", "--scenario", "/no/such/line.toml"],

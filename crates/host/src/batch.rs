@@ -101,12 +101,17 @@ impl Batch {
 pub struct Origin {
     /// Address of the sender; `None` if the system does not report it.
     pub from: Option<SocketAddr>,
-    /// True if a queue marked the datagram (ECN). Always false for a socket that does not report the ECN field. The
-    /// sockets of [`load`](levelflow_load) report it.
-    pub marked: bool,
+    /// ECN field of the IP header; 0 for a socket that does not report it.
+    pub ecn: u8,
 }
 
 impl Origin {
+    /// True if a queue marked the datagram.
+    #[must_use]
+    pub fn marked(&self) -> bool {
+        self.ecn == ECN_CE
+    }
+
     fn of(message: &RecvMsg<'_, '_, SockaddrStorage>) -> Self {
         let field = message
             .cmsgs()
@@ -114,7 +119,7 @@ impl Origin {
             .and_then(|mut all| all.find_map(|one| traffic_class(&one)));
         Self {
             from: message.address.as_ref().and_then(address),
-            marked: field.is_some_and(|field| field & ECN_CE == ECN_CE),
+            ecn: field.unwrap_or(0) & ECN_CE,
         }
     }
 }

@@ -35,6 +35,8 @@ pub struct Rights<'a> {
     pub reads: &'a [&'a Path],
     /// Folders in which the thread may read, write, create, rename and remove files.
     pub writes: &'a [&'a Path],
+    /// True if the thread may open TCP sockets. It may always use those that are open.
+    pub tcp: bool,
 }
 
 /// System calls that no thread with dropped rights needs. The list has forbidden calls and not allowed ones, because
@@ -88,6 +90,7 @@ impl Default for Rights<'_> {
             capabilities: CapabilitySet::empty(),
             reads: &[],
             writes: &[],
+            tcp: false,
         }
     }
 }
@@ -110,7 +113,7 @@ impl Rights<'_> {
             inheritable: CapabilitySet::empty(),
         };
         set_capabilities(None, sets).map_err(|e| cannot("capabilities", &e))?;
-        match filter().map(|filter| seccompiler::apply_filter(&filter)) {
+        match filter(self.tcp).map(|filter| seccompiler::apply_filter(&filter)) {
             Some(Err(seccompiler::Error::Seccomp(e))) if e.raw_os_error() == Some(libc::EINVAL) => Ok(()),
             Some(applied) => applied.map_err(|e| cannot("system calls", &e)),
             None => Ok(()),
@@ -130,8 +133,9 @@ impl Rights<'_> {
     }
 }
 
-/// Returns the filter of system calls; `None` for a processor that the library does not know.
-fn filter() -> Option<BpfProgram> {
+/// Returns the filter of system calls; `None` for a processor that the library does not know. `opens_tcp` allows new TCP
+/// sockets.
+fn filter(opens_tcp: bool) -> Option<BpfProgram> {
     let arch = TargetArch::try_from(std::env::consts::ARCH).ok()?;
     let when = |conditions: Vec<Condition>| SeccompRule::new(conditions).ok();
     let is = |argument, op, value| Condition::new(argument, Length::Dword, op, value).ok();
@@ -143,8 +147,8 @@ fn filter() -> Option<BpfProgram> {
     let tcp = |family| when(vec![is(0, Op::Eq, family)?, is(1, Op::MaskedEq(TYPE_MASK), stream)?]);
     let others = [netlink, ipv4, ipv6].map(|family| is(0, Op::Ne, family));
     let others = when(others.into_iter().collect::<Option<_>>()?);
-    let sockets = [tcp(ipv4), tcp(ipv6), others];
-    rules.insert(libc::SYS_socket, sockets.into_iter().collect::<Option<_>>()?);
+    let streams = [tcp(ipv4), tcp(ipv6)].into_iter().filter(|_| !opens_tcp);
+    rules.insert(libc::SYS_socket, streams.chain([others]).collect::<Option<_>>()?);
     let refused = SeccompAction::Errno(libc::EPERM as u32);
     SeccompFilter::new(rules, SeccompAction::Allow, refused, arch)
         .ok()?

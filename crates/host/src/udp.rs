@@ -27,10 +27,18 @@ pub fn overhead(peer: &SocketAddr) -> usize {
 /// # Errors
 /// When the system rejects the option.
 pub fn enable_marks(socket: &UdpSocket, scalable: bool) -> Result<(), Error> {
-    let field = if scalable { 0b01 } else { 0b10 };
-    let options = SockRef::from(socket);
+    set_ecn(socket, if scalable { 0b01 } else { 0b10 })
+}
+
+/// Sets the ECN field of outgoing packets.
+///
+/// # Errors
+/// When the system rejects the option.
+pub fn set_ecn(socket: &UdpSocket, field: u8) -> Result<(), Error> {
+    let (options, field) = (SockRef::from(socket), u32::from(field));
     let asked = match socket.local_addr() {
-        Ok(SocketAddr::V6(_)) => options.set_tclass_v6(field),
+        // The IPv4 option applies to packets that an IPv6 socket sends over IPv4.
+        Ok(SocketAddr::V6(_)) => options.set_tclass_v6(field).and(options.set_tos_v4(field)),
         _ => options.set_tos_v4(field),
     };
     asked.map_err(|e| Error::failed(format!("ECN: {e}")))

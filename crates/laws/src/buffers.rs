@@ -108,7 +108,7 @@ pub trait BufferAlgorithm: Clone + Debug + PartialEq {
     /// more packet.
     fn packets(&self) -> f64;
     /// Called when the granted limit differs from the request. The granted limit is smaller if the shared
-    /// [memory](memory) is full, and larger if a configured minimum exceeds the request. The algorithm should then stop
+    /// [memory] is full, and larger if a configured minimum exceeds the request. The algorithm should then stop
     /// integrating away from the granted limit (anti-windup). Algorithms that follow the printed equations of their
     /// papers ignore a smaller limit.
     fn on_grant(&mut self, _params: &Self::Params, _packets: f64) {}

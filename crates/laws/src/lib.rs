@@ -7,8 +7,8 @@
 //! allocate memory: [`AnySender`] boxes large senders, and [`AnyReceiver`] boxes the state of receivers. Laws outside
 //! this crate are [`external`].
 //!
-//! To add a law, add its folder, its `mod` line, and a line in the [`laws!`] list below. A new signalling also needs a
-//! line in the [`signals!`] list. `CONTRIBUTING.md` lists the steps.
+//! To add a law, add its folder, its `mod` line, and a line in the `laws!` list below. A new signalling also needs a
+//! line in the `signals!` list. `CONTRIBUTING.md` lists the steps.
 
 #![no_std]
 #[cfg(test)]

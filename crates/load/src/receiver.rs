@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags};
 use serde::Serialize;
 
 use super::flow_table::{Arriving, Counts, FlowTable};
-use levelflow_host::batch::{Batch, MAX_BATCH, MAX_BATCHES_PER_TURN, Origin};
+use levelflow_host::batch::{Batch, MAX_BATCH, MAX_BATCHES_PER_TURN};
 use levelflow_host::clock::{Clock, ready, span, stamp};
 use levelflow_host::stop::Stop;
 use levelflow_host::udp::{overhead, udp};
@@ -182,12 +182,12 @@ impl ReceiveRun {
         let mut acks: Vec<([u8; LONGEST_ACK], usize, SocketAddr)> = Vec::with_capacity(MAX_BATCH);
         for _ in 0..MAX_BATCHES_PER_TURN {
             acks.clear();
-            let taken = batch.receive(socket, |wire, Origin { from, marked }| {
-                let Some(from) = from else { return };
+            let taken = batch.receive(socket, |wire, origin| {
+                let Some(from) = origin.from else { return };
                 // The clock must be read after the packet has arrived. A reading from the start of this iteration could
                 // be earlier than the packet's send time.
                 let (now, stamp) = (self.clock.now(), stamp());
-                if let Some((ack, length)) = self.packet(now, stamp, wire, from, marked) {
+                if let Some((ack, length)) = self.packet(now, stamp, wire, from, origin.marked()) {
                     acks.push((ack, length, from));
                 }
             });

@@ -46,6 +46,16 @@ impl Idle {
     }
 }
 
+/// Formats a time in milliseconds.
+pub(crate) fn ms(seconds: f64) -> String {
+    let ms = seconds * 1e3;
+    if ms < 10.0 {
+        format!("{ms:.1} ms")
+    } else {
+        format!("{ms:.0} ms")
+    }
+}
+
 /// Type of the queue in front of the line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]

@@ -1,4 +1,5 @@
-//! Messages between probe and reflector: an 8-byte header, then 64-bit numbers in big-endian order.
+//! Messages between probe and reflector: an 8-byte header, then 64-bit numbers in big-endian order. Byte 6 of the header
+//! is an ECN field.
 
 /// Length of every message except load, bytes. Requests and replies have equal length. A reflector therefore never
 /// amplifies the traffic of an attacker with a forged source address.
@@ -10,6 +11,8 @@ const VERSION: u8 = 1;
 const HEADER: usize = 8;
 /// Numbers that fit into a message of [`CONTROL_BYTES`] bytes.
 const MAX_FIELDS: usize = (CONTROL_BYTES - HEADER) / 8;
+/// Largest ECN field: congestion experienced (CE, RFC 3168).
+pub(crate) const MAX_ECN: u8 = 0b11;
 
 /// Counts of the load packets that a receiver has received. Times are in nanoseconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -27,6 +30,25 @@ pub struct Arrived {
     /// Largest difference between arrival time and send time. The two clocks have different zeros, so a negative
     /// difference wraps.
     pub longest: u64,
+    /// Packets that arrived with the ECN field CE.
+    pub marked: u64,
+}
+
+/// Session between a probe and a reflector, after a measurement.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Session {
+    /// Secret of the session.
+    pub id: u64,
+    /// Tokens of the two ports.
+    pub tokens: [u64; 2],
+    /// Pings sent.
+    pub pings: u64,
+    /// Load packets sent.
+    pub sent: u64,
+    /// Requests for load sent.
+    pub pulls: u64,
+    /// Size of the headers before the payload of a datagram on the wire, bytes.
+    pub around: usize,
 }
 
 /// Message of a session. `id` is the secret of the session; `token` proves that the client receives at its source
@@ -60,6 +82,8 @@ pub enum Message {
         token: u64,
         /// Sequence number, from zero.
         seq: u64,
+        /// ECN field of the ping as sent. The reply is sent with the same field.
+        ecn: u8,
     },
     /// Reflector to client: replies to a ping.
     Pong {
@@ -73,6 +97,8 @@ pub enum Message {
         pings: u64,
         /// Load received since the start of the session.
         load: Arrived,
+        /// ECN field of the ping as received.
+        seen: u8,
     },
     /// Packet of load, in either direction.
     Load {
@@ -95,6 +121,8 @@ pub enum Message {
         seq: u64,
         /// Requested rate on the wire, bit/s; 0 to stop.
         rate: u64,
+        /// ECN field of the requested load.
+        ecn: u8,
     },
 }
 
@@ -109,13 +137,14 @@ impl Message {
             Self::Hello { id } => (0, &[id]),
             Self::Welcome { id, token, max_rate } => (1, &[id, token, max_rate]),
             Self::Busy { id } => (2, &[id]),
-            Self::Ping { id, token, seq } => (3, &[id, token, seq]),
+            Self::Ping { id, token, seq, .. } => (3, &[id, token, seq]),
             Self::Pong {
                 id,
                 seq,
                 at,
                 pings,
                 load,
+                ..
             } => (
                 4,
                 &[
@@ -129,14 +158,22 @@ impl Message {
                     load.last_sent,
                     load.last_arrived,
                     load.longest,
+                    load.marked,
                 ],
             ),
             Self::Load { id, token, seq, sent } => (5, &[id, token, seq, sent]),
-            Self::Pull { id, token, seq, rate } => (6, &[id, token, seq, rate]),
+            Self::Pull {
+                id, token, seq, rate, ..
+            } => (6, &[id, token, seq, rate]),
+        };
+        let ecn = match *self {
+            Self::Ping { ecn, .. } | Self::Pull { ecn, .. } => ecn,
+            Self::Pong { seen, .. } => seen,
+            _ => 0,
         };
         out[..CONTROL_BYTES].fill(0);
         out[..4].copy_from_slice(&MAGIC);
-        (out[4], out[5]) = (VERSION, kind);
+        (out[4], out[5], out[6]) = (VERSION, kind, ecn);
         for (number, room) in numbers.iter().zip(out[HEADER..CONTROL_BYTES].chunks_exact_mut(8)) {
             room.copy_from_slice(&number.to_be_bytes());
         }
@@ -149,7 +186,8 @@ impl Message {
             || wire.len() > MAX_MESSAGE_BYTES
             || wire[..4] != MAGIC
             || wire[4] != VERSION
-            || wire[6..8] != [0; 2]
+            || wire[6] > MAX_ECN
+            || wire[7] != 0
         {
             return None;
         }
@@ -157,7 +195,7 @@ impl Message {
         for (number, bytes) in n.iter_mut().zip(wire[HEADER..CONTROL_BYTES].chunks_exact(8)) {
             *number = u64::from_be_bytes(bytes.try_into().ok()?);
         }
-        let [id, token, seq] = [n[0], n[1], n[2]];
+        let ([id, token, seq], ecn) = ([n[0], n[1], n[2]], wire[6]);
         let message = match wire[5] {
             0 => Self::Hello { id },
             1 => Self::Welcome {
@@ -166,7 +204,7 @@ impl Message {
                 max_rate: n[2],
             },
             2 => Self::Busy { id },
-            3 => Self::Ping { id, token, seq },
+            3 => Self::Ping { id, token, seq, ecn },
             4 => Self::Pong {
                 id,
                 seq: n[1],
@@ -179,7 +217,9 @@ impl Message {
                     last_sent: n[7],
                     last_arrived: n[8],
                     longest: n[9],
+                    marked: n[10],
                 },
+                seen: ecn,
             },
             5 => Self::Load {
                 id,
@@ -192,10 +232,13 @@ impl Message {
                 token,
                 seq,
                 rate: n[3],
+                ecn,
             },
             _ => return None,
         };
+        let has_ecn = matches!(message, Self::Ping { .. } | Self::Pong { .. } | Self::Pull { .. });
         // Only load messages may be longer than `CONTROL_BYTES`.
-        (wire.len() == CONTROL_BYTES || matches!(message, Self::Load { .. })).then_some(message)
+        let fits = wire.len() == CONTROL_BYTES || matches!(message, Self::Load { .. });
+        (fits && (has_ecn || ecn == 0)).then_some(message)
     }
 }

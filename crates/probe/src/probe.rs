@@ -11,7 +11,7 @@
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
 use crate::estimate::{Idle, Loaded};
-use crate::message::{Arrived, CONTROL_BYTES, MAX_MESSAGE_BYTES, Message};
+use crate::message::{Arrived, CONTROL_BYTES, MAX_MESSAGE_BYTES, Message, Session};
 use crate::reflector::LOAD_BYTES;
 use crate::search::{LoadStep, Search};
 use crate::tally::{Tally, signed};
@@ -203,6 +203,22 @@ impl Probe {
         }))
     }
 
+    /// The session, for further tests; `None` before the handshake is complete.
+    #[must_use]
+    pub fn session(&self) -> Option<Session> {
+        let [Some(call), Some(load)] = self.tokens else {
+            return None;
+        };
+        Some(Session {
+            id: self.id,
+            tokens: [call, load],
+            pings: self.pings.len() as u64,
+            sent: self.sent,
+            pulls: self.pulls,
+            around: self.settings.around,
+        })
+    }
+
     /// Time of the next call of [`Self::handle_timeout`] or [`Self::poll_transmit`].
     #[must_use]
     pub fn poll_timeout(&self) -> Time {
@@ -384,6 +400,7 @@ impl Probe {
                     token: load,
                     seq,
                     rate,
+                    ecn: 0,
                 }
                 .encode(wire);
                 Some((Channel::Load, CONTROL_BYTES))
@@ -408,7 +425,7 @@ impl Probe {
             of,
         });
         let id = self.id;
-        Message::Ping { id, token, seq }.encode(wire);
+        Message::Ping { id, token, seq, ecn: 0 }.encode(wire);
         if matches!(self.stage, Phase::Down(_)) {
             let small = self.pongs * (CONTROL_BYTES + self.settings.around) as u64;
             let load = self.down.arrived();
@@ -445,12 +462,13 @@ impl Probe {
                 at,
                 pings,
                 load,
+                ..
             }) if id == self.id && lane == Channel::Call => self.pong(now, seq, at, pings, load),
             Some(Message::Load { id, token, seq, sent }) if id == self.id && lane == Channel::Load => {
                 let fits = Some(token) == self.tokens[1] && wire.len() == LOAD_BYTES && seq < self.most_packets();
                 if fits && matches!(self.stage, Phase::Down(_)) {
                     let size = (wire.len() + self.settings.around) as u64;
-                    self.down.take(now.as_ps() / 1000, sent, seq, size);
+                    self.down.take(now.as_ps() / 1000, sent, seq, size, 0);
                 }
                 fits
             }
@@ -469,6 +487,7 @@ impl Probe {
         let size = (LOAD_BYTES + self.settings.around) as u64;
         let counted = load.packets <= load.sent
             && load.sent <= self.sent
+            && load.marked <= load.packets
             && load.packets.checked_mul(size) == Some(load.bytes)
             && load.last_sent <= now.as_ps() / 1000
             && load.last_arrived <= at

@@ -64,6 +64,7 @@ struct Out {
     gap: Duration,
     next: Time,
     until: Time,
+    ecn: u8,
 }
 
 impl Reflector {
@@ -79,34 +80,40 @@ impl Reflector {
         }
     }
 
-    /// Processes a datagram. Writes the reply to `answer`, if there is one, and returns the length of the reply. A
-    /// reply is never longer than the datagram.
+    /// Processes a datagram that arrived with the ECN field `seen`. Writes the reply to `answer`, if there is one, and
+    /// returns its length and its ECN field. A reply is never longer than the datagram.
     pub fn handle_input(
         &mut self,
         now: Time,
         from: SocketAddr,
         wire: &[u8],
+        seen: u8,
         answer: &mut [u8; CONTROL_BYTES],
-    ) -> Option<usize> {
+    ) -> Option<(usize, u8)> {
         self.handle_timeout(now);
-        let reply = self.reply(now, from, wire);
-        if reply.is_none() && !matches!(Message::decode(wire), Some(Message::Load { .. } | Message::Pull { .. })) {
+        let message = Message::decode(wire);
+        let reply = message.and_then(|message| self.reply(now, from, message, wire.len(), seen));
+        if reply.is_none() && !matches!(message, Some(Message::Load { .. } | Message::Pull { .. })) {
             self.garbage += 1;
         }
         reply?.encode(answer);
-        Some(CONTROL_BYTES)
+        let ecn = match message {
+            Some(Message::Ping { ecn, .. }) => ecn,
+            _ => 0,
+        };
+        Some((CONTROL_BYTES, ecn))
     }
 
-    fn reply(&mut self, now: Time, from: SocketAddr, wire: &[u8]) -> Option<Message> {
+    fn reply(&mut self, now: Time, from: SocketAddr, message: Message, length: usize, seen: u8) -> Option<Message> {
         let ns = now.as_ps() / 1000;
-        match Message::decode(wire)? {
+        match message {
             Message::Hello { id } if self.serves_other(from.ip(), id) => Some(Message::Busy { id }),
             Message::Hello { id } => Some(Message::Welcome {
                 id,
                 token: self.token(from, id),
                 max_rate: self.limits.max_rate.bps() as u64,
             }),
-            Message::Ping { id, token, seq } => {
+            Message::Ping { id, token, seq, .. } => {
                 let session = self.session(now, from, id, token)?;
                 session.pings += 1;
                 Some(Message::Pong {
@@ -115,20 +122,27 @@ impl Reflector {
                     at: ns,
                     pings: session.pings,
                     load: session.load.arrived(),
+                    seen,
                 })
             }
             Message::Load { id, token, seq, sent } => {
-                let size = (wire.len() + overhead(&from)) as u64;
+                let size = (length + overhead(&from)) as u64;
                 let session = self.session(now, from, id, token)?;
-                session.load.take(ns, sent, seq, size);
+                session.load.take(ns, sent, seq, size, seen);
                 None
             }
-            Message::Pull { id, token, seq, rate } => {
+            Message::Pull {
+                id,
+                token,
+                seq,
+                rate,
+                ecn,
+            } => {
                 let rate = (rate as f64).min(self.limits.max_rate.bps());
                 let session = self.session(now, from, id, token)?;
                 if session.asked.is_none_or(|newest| seq > newest) {
                     session.asked = Some(seq);
-                    session.pull(now, from, token, rate);
+                    session.pull(now, from, token, rate, ecn);
                 }
                 None
             }
@@ -189,14 +203,14 @@ impl Reflector {
         self.session.as_ref()?.out.as_ref().map(|out| out.next)
     }
 
-    /// Address of the client that is being served.
+    /// Address of the client that is being served, and secret of its session.
     #[must_use]
-    pub fn serves(&self) -> Option<IpAddr> {
-        self.session.as_ref().map(|one| one.ip)
+    pub fn serves(&self) -> Option<(IpAddr, u64)> {
+        self.session.as_ref().map(|one| (one.ip, one.id))
     }
 
-    /// Writes the next load packet to `wire` if it is due. Returns its destination and its length.
-    pub fn poll_transmit(&mut self, now: Time, wire: &mut [u8; MAX_MESSAGE_BYTES]) -> Option<(SocketAddr, usize)> {
+    /// Writes the next load packet to `wire` if it is due. Returns its destination, its length and its ECN field.
+    pub fn poll_transmit(&mut self, now: Time, wire: &mut [u8; MAX_MESSAGE_BYTES]) -> Option<(SocketAddr, usize, u8)> {
         self.handle_timeout(now);
         let session = self.session.as_mut()?;
         let out = session.out.as_mut().filter(|out| out.next <= now)?;
@@ -209,12 +223,12 @@ impl Reflector {
         };
         session.sent += 1;
         load.encode(wire);
-        Some((out.to, LOAD_BYTES))
+        Some((out.to, LOAD_BYTES, out.ecn))
     }
 }
 
 impl Session {
-    fn pull(&mut self, now: Time, to: SocketAddr, token: u64, rate: f64) {
+    fn pull(&mut self, now: Time, to: SocketAddr, token: u64, rate: f64, ecn: u8) {
         let size = Bytes::new((LOAD_BYTES + overhead(&to)) as u64);
         let gap = Rate::new(rate).and_then(|rate| rate.time_to_send(size));
         let begun = self.out.as_ref().map(|out| out.next);
@@ -224,6 +238,7 @@ impl Session {
             gap,
             next: begun.map_or(now, |next| next.min(now + gap)),
             until: now + LOAD_REQUEST_TIMEOUT,
+            ecn,
         });
     }
 }

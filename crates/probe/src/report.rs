@@ -3,8 +3,10 @@
 use levelflow_host::format::{bytes, short_rate};
 use serde::Serialize;
 
-use crate::estimate::{Idle, Loaded, Queue};
+use crate::estimate::{Idle, Loaded, Queue, ms};
+use crate::l4s::L4s;
 use crate::probe::Outcome;
+use crate::responsive::TcpOutcome;
 
 /// Upper limit on the added latency for each grade, ms, as in common bufferbloat tests.
 const GRADES: [(f64, &str); 5] = [(5.0, "A+"), (30.0, "A"), (60.0, "B"), (200.0, "C"), (400.0, "D")];
@@ -37,7 +39,7 @@ pub struct Way {
 /// Report on both directions of a line.
 #[derive(Debug, Clone, Serialize)]
 pub struct Report {
-    /// Grade of the worse direction; `-` if other traffic disturbed the idle line.
+    /// Grade of the worse direction, or of TCP load in both directions; `-` if other traffic disturbed the idle line.
     pub grade: &'static str,
     /// One-sentence summary.
     pub sentence: String,
@@ -47,6 +49,12 @@ pub struct Report {
     pub up: Way,
     /// Results under load from the reflector to the client.
     pub down: Way,
+    /// Results of the test for L4S.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub l4s: Option<L4s>,
+    /// Results under TCP load in both directions at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tcp: Option<TcpOutcome>,
     /// Datagrams rejected.
     pub garbage: u64,
 }
@@ -93,15 +101,6 @@ impl Way {
     }
 }
 
-fn ms(seconds: f64) -> String {
-    let ms = seconds * 1e3;
-    if ms < 10.0 {
-        format!("{ms:.1} ms")
-    } else {
-        format!("{ms:.0} ms")
-    }
-}
-
 impl Report {
     /// Creates a report with grades and a one-sentence summary.
     #[must_use]
@@ -116,8 +115,27 @@ impl Report {
             idle: outcome.idle,
             up,
             down,
+            l4s: None,
+            tcp: None,
             garbage: outcome.garbage,
         }
+    }
+
+    /// Adds results under TCP load. They determine grade and summary, because TCP reacts to marks and drops as most
+    /// traffic does.
+    pub fn add_tcp(&mut self, tcp: TcpOutcome) {
+        if let Some(trips) = tcp.loaded {
+            let added = (trips.median - self.idle.median).max(0.0);
+            if self.grade != NO_GRADE {
+                self.grade = grade(added);
+                self.sentence = if added < NOTICEABLE_DELAY_S {
+                    "TCP in both directions adds less than 5 ms: nothing to fix".to_owned()
+                } else {
+                    format!("your buffers add {} when TCP uploads and downloads at once", ms(added))
+                };
+            }
+        }
+        self.tcp = Some(tcp);
     }
 
     /// Formats the report for the terminal.
@@ -129,6 +147,8 @@ impl Report {
         let mut text = format!("idle  round trip {median} (95 % within {p95}), jitter {jitter}, {lost:.1} % lost\n");
         text += &self.up.line("up");
         text += &self.down.line("down");
+        text += &self.tcp.as_ref().map(TcpOutcome::text).unwrap_or_default();
+        text += &self.l4s.as_ref().map(L4s::text).unwrap_or_default();
         text += &format!("Grade {}: {}\n", self.grade, self.sentence);
         text
     }
@@ -248,11 +268,12 @@ mod tests {
     }
 
     fn report(up: f64, down: f64, queue: Queue) -> Report {
-        Report::new(&Outcome {
+        let outcome = Outcome {
             idle: Idle::of(&[Some(0.02), Some(0.022), None, Some(0.02)]).unwrap(),
             loaded: [loaded(up, queue), loaded(down, queue)],
             garbage: 0,
-        })
+        };
+        Report::new(&outcome)
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! Counter of the load packets that a receiver has received.
 
-use crate::message::Arrived;
+use crate::message::{Arrived, MAX_ECN};
 
 /// Counter of received load packets.
 #[derive(Debug, Clone, Default)]
@@ -9,13 +9,14 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Counts a packet of `bytes` on the wire. A reordered packet does not change the times of the newest packet.
-    pub(crate) fn take(&mut self, at: u64, sent: u64, seq: u64, bytes: u64) {
+    /// Counts a packet of `bytes` on the wire with the ECN field `ecn`. A reordered packet does not change the times of the newest packet.
+    pub(crate) fn take(&mut self, at: u64, sent: u64, seq: u64, bytes: u64, ecn: u8) {
         let way = at.wrapping_sub(sent);
         let all = &mut self.arrived;
         let first = all.packets == 0;
         all.packets += 1;
         all.bytes += bytes;
+        all.marked += u64::from(ecn == MAX_ECN);
         if first || signed(way) > signed(all.longest) {
             all.longest = way;
         }

@@ -102,7 +102,7 @@ impl World {
             let _ = self.up.handle_input(now, size(length), (lane, wire[..length].to_vec()));
         }
         self.reflector.handle_timeout(now);
-        while let Some((to, length)) = self.reflector.poll_transmit(now, &mut wire) {
+        while let Some((to, length, _)) = self.reflector.poll_transmit(now, &mut wire) {
             assert_eq!(to, address(Channel::Load));
             let _ = self
                 .down
@@ -111,7 +111,7 @@ impl World {
         while let Some((at, (lane, packet))) = self.up.poll_output(now) {
             let mut answer = [0; CONTROL_BYTES];
             self.small.0 += packet.len() as u64;
-            if let Some(length) = self.reflector.handle_input(at, address(lane), &packet, &mut answer) {
+            if let Some((length, _)) = self.reflector.handle_input(at, address(lane), &packet, 0, &mut answer) {
                 self.small.1 += length as u64;
                 let _ = self
                     .down
@@ -240,13 +240,18 @@ fn a_missing_and_a_busy_reflector_are_distinguished() {
     let request = |world: &mut World, message: Message| {
         let (mut wire, mut answer) = ([0; CONTROL_BYTES], [0; CONTROL_BYTES]);
         message.encode(&mut wire);
-        world.reflector.handle_input(world.now, other, &wire, &mut answer);
+        world.reflector.handle_input(world.now, other, &wire, 0, &mut answer);
         Message::decode(&answer)
     };
     let Some(Message::Welcome { token, .. }) = request(&mut world, Message::Hello { id: 1 }) else {
         panic!("no welcome");
     };
-    let ping = Message::Ping { id: 1, token, seq: 0 };
+    let ping = Message::Ping {
+        id: 1,
+        token,
+        seq: 0,
+        ecn: 0,
+    };
     request(&mut world, ping);
     while world.probe.outcome().is_none() {
         world.step();
@@ -287,6 +292,7 @@ fn forged_answers_change_nothing() {
             at: 1,
             pings: 0,
             load,
+            seen: 0,
         };
         let mut forged = vec![
             guess(pong(count, 0, load)),
@@ -338,12 +344,13 @@ fn a_reflector_amplifies_nothing() {
         let (id, token, seq) = (random >> 60, random, step);
         let message = [
             Message::Hello { id },
-            Message::Ping { id, token, seq },
+            Message::Ping { id, token, seq, ecn: 0 },
             Message::Pull {
                 id,
                 token,
                 seq,
                 rate: u64::MAX,
+                ecn: 0,
             },
             Message::Load {
                 id,
@@ -355,7 +362,9 @@ fn a_reflector_amplifies_nothing() {
         let (mut wire, mut answer) = ([0; CONTROL_BYTES], [0; CONTROL_BYTES]);
         message.encode(&mut wire);
         came += CONTROL_BYTES;
-        left += reflector.handle_input(now, victim, &wire, &mut answer).unwrap_or(0);
+        left += reflector
+            .handle_input(now, victim, &wire, 0, &mut answer)
+            .map_or(0, |(length, _)| length);
         assert_eq!(reflector.poll_transmit(now, &mut [0; MAX_MESSAGE_BYTES]), None);
     }
     assert!(left <= came && reflector.sessions == 0 && reflector.garbage > 0);
@@ -381,15 +390,16 @@ fn requested_load_is_limited() {
                 token,
                 seq: ms,
                 rate: u64::MAX,
+                ecn: 0,
             },
         };
         message.encode(&mut wire);
-        if reflector.handle_input(now, near, &wire, &mut answer).is_some()
+        if reflector.handle_input(now, near, &wire, 0, &mut answer).is_some()
             && let Some(Message::Welcome { token: given, .. }) = Message::decode(&answer)
         {
             token = given;
         }
-        while let Some((_, length)) = reflector.poll_transmit(now, &mut [0; MAX_MESSAGE_BYTES]) {
+        while let Some((_, length, _)) = reflector.poll_transmit(now, &mut [0; MAX_MESSAGE_BYTES]) {
             sent += length + AROUND;
         }
     }
@@ -413,8 +423,8 @@ proptest! {
             if wire.len() >= 8 { wire[..8].copy_from_slice(&[b'L', b'F', b'P', b'B', 1, kind, 0, 0]); }
             wire.resize(wire.len().max(CONTROL_BYTES), 0xff);
             let mut answer = [0; CONTROL_BYTES];
-            let left = world.reflector.handle_input(world.now, address(Channel::Call), &wire, &mut answer);
-            prop_assert!(left.unwrap_or(0) <= wire.len());
+            let left = world.reflector.handle_input(world.now, address(Channel::Call), &wire, 0, &mut answer);
+            prop_assert!(left.map_or(0, |(length, _)| length) <= wire.len());
             world.probe.handle_input(world.now, Channel::Call, &wire);
             world.probe.handle_input(world.now, Channel::Load, &wire);
         }

@@ -158,7 +158,7 @@ impl Arrivals {
             shim: &shim,
             header,
             size,
-            marked: origin.marked,
+            marked: origin.marked(),
         };
         let mut out = [0; LONGEST_ACK];
         let (_, length) = flow.ack(now, received, wire.len(), &mut out).ok()?;

@@ -354,7 +354,7 @@ fn start<E: Send + 'static, T: Send + 'static>(
         let rights = Rights {
             capabilities,
             reads: &reads,
-            writes: &[],
+            ..Rights::default()
         };
         rights.keep_only()?;
         run(entries, task)

@@ -13,6 +13,7 @@ use levelflow_testbed::{Chosen, Outcome, Plan, run};
 
 /// Results of the run with one law.
 struct Row {
+    /// Name of the law, with `+` and the name of the queue discipline if the command sets one.
     law: String,
     /// Total throughput of all flows in the second half of the run, bit/s.
     throughput: f64,
@@ -102,7 +103,7 @@ fn ms(seconds: Option<f64>) -> String {
 
 fn head() -> String {
     format!(
-        "{:<10} {:>11} {:>8} {:>18} {:>10} {:>8}",
+        "{:<16} {:>11} {:>8} {:>18} {:>10} {:>8}",
         "law", "throughput", "Jain", "queueing delay p50", "p99", "loss"
     )
 }
@@ -110,7 +111,7 @@ fn head() -> String {
 impl Row {
     fn show(&self) -> String {
         format!(
-            "{:<10} {:>6.2} Mb/s {:>8.4} {:>18} {:>10} {:>6.3} %",
+            "{:<16} {:>6.2} Mb/s {:>8.4} {:>18} {:>10} {:>6.3} %",
             self.law,
             self.throughput * 1e-6,
             self.jain,

@@ -27,7 +27,9 @@ const EXAMPLES: &str = "Examples:
   A flow of the kernel's TCP that competes with one of JetMax
     sudo levelflow-net testbed scenarios/t1-network.toml --set flow.x2.law=cubic
   Several laws, one table
-    sudo levelflow-net testbed scenarios/shared-wire.toml --each-law jetmax,rcp,cubic,bbr";
+    sudo levelflow-net testbed scenarios/shared-wire.toml --each-law jetmax,rcp,cubic,bbr
+  Each law with a queue discipline at all links
+    sudo levelflow-net testbed line.toml --each-law prague+dualpi2,cubic+fq_codel,bbr";
 
 /// Options of `testbed`.
 #[derive(Debug, Args)]
@@ -50,9 +52,9 @@ pub struct Testbed {
     /// Uses IPv6 instead of IPv4.
     #[arg(long)]
     ipv6: bool,
-    #[arg(long, value_name = "LAW,LAW...", value_delimiter = ',', help = each_law())]
+    #[arg(long, value_name = "LAW[+QUEUE],...", value_delimiter = ',', help = each_law())]
     each_law: Vec<String>,
-    /// Result directory; with --each-law, it contains one directory per law [default: results/NAME-network].
+    /// Result directory; with --each-law, it contains one directory per law and queue [default: results/NAME-network].
     #[arg(long)]
     out: Option<PathBuf>,
     /// Prints only the counters, as JSON.
@@ -62,7 +64,8 @@ pub struct Testbed {
 
 fn each_law() -> String {
     format!(
-        "Runs all flows under each of these laws, one law per run, and prints one table: {}",
+        "Runs all flows under each of these laws, one law per run, and prints one table. LAW+QUEUE also sets the queue \
+         discipline of all links, as in prague+dualpi2. Laws: {}",
         levelflow_testbed::laws()
     )
 }
@@ -103,12 +106,16 @@ impl Testbed {
     /// Prepares the scenario with each law. All of these scenarios are checked before the first run.
     fn runs(&self, chosen: &Chosen) -> Result<Vec<(String, Chosen, Plan)>, Error> {
         let flows = chosen.raw["flow"].as_array().map_or(0, Vec::len);
-        let under = |law: &String| {
+        let under = |name: &String| {
+            let (law, queue) = name
+                .split_once('+')
+                .map_or((name.as_str(), None), |(law, queue)| (law, Some(queue)));
             let laws = (1..=flows).map(|number| format!("flow.{number}.law={law}"));
-            let changes: Vec<String> = self.changes.iter().cloned().chain(laws).collect();
+            let queue = queue.map(|queue| format!("link.*.queue={queue}"));
+            let changes: Vec<String> = self.changes.iter().cloned().chain(laws).chain(queue).collect();
             let chosen = choose(&self.scenario, &changes, self.seed, self.scale)?;
             let plan = plan(&chosen.resolved, self.setup())?;
-            Ok((law.clone(), chosen, plan))
+            Ok((name.clone(), chosen, plan))
         };
         self.each_law.iter().map(under).collect()
     }

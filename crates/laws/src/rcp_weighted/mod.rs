@@ -1,4 +1,4 @@
-//! Weighted RCP: senders multiply the offered rate by a weight. Header and routers are from [`rcp`](crate::rcp).
+//! Weighted RCP: senders multiply the offered rate by a weight. Header and routers are from [`rcp`].
 //!
 //! Source: F. Kelly, G. Raina, T. Voice, "Stability and fairness of explicit congestion control with small buffers"
 //! (2008), for the weights of flows.
