@@ -296,7 +296,7 @@ pub fn structure(value: &Value) {
     let many = |arrivals: &Arrivals| match arrivals {
         Arrivals::Once { count } => *count > 1000,
         Arrivals::Process { batch, .. } => *batch > 1000,
-        Arrivals::Times(_) => false,
+        Arrivals::Times(_) | Arrivals::Transfers(_) => false,
     };
     if resolved.network.flows.iter().any(|flow| many(&flow.arrivals)) {
         return;
