@@ -1,14 +1,15 @@
 """Goodput of honest flows that share a link with a lying flow: `python -m experiments.liars`.
 
-Runs every law that has a header, first with four flows on a link and then with a hundred. In both cases, one of the
-flows lies. Prints a Markdown table for each case.
+Runs every law that has a header, first with four flows on a link and then with a hundred, with and without policing.
+In each case, one of the flows lies. Then runs liars who adapt to the policer. Prints a Markdown table for each
+case.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +26,8 @@ LIAR_SHARES = 50
 """Capacity of the liar's first link, which bounds the liar's rate, as a multiple of `SHARE`."""
 DURATION, SETTLED = 20.0, 10.0
 """Duration of a run, and start of the measurement, s."""
+ATTACKED = 40.0
+"""Duration of a run with a liar who adapts to the policer, s."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,8 @@ class Case:
     law: str
     lie: str
     table: dict[str, Any]
+    traffic: dict[str, Any] = field(default_factory=dict)
+    """Other keys of the liar's flow."""
 
 
 def _sender(law: str, lie: str, **fields: Any) -> Case:
@@ -83,23 +88,49 @@ CASES = (
 """Lies about the fields of each header."""
 
 
-def network(law: str, flows: int, lie: dict[str, Any] | None) -> Scenario:
-    """Returns a network of `flows` flows, the last of which lies."""
-    capacity = SHARE * flows
-    access = {"buffer": "50 packets", "duplex": True, "law": "none"}
-    scenario = Scenario("liars", f"{DURATION} s")
-    scenario.link("in", "sink", f"{capacity} b/s", "5 ms", buffer="1 BDP", duplex=True)
+def _bursts(on: float, off: float) -> dict[str, Any]:
+    """Returns the keys of a flow that sends as fast as it can for `on` seconds, and then pauses for `off` seconds."""
+    rate = f"{SHARE * LIAR_SHARES} b/s"
+    return {"application": {"on_off": {"rate": rate, "on": f"{on} s", "off": f"{off} s"}}}
+
+
+ATTACKS: dict[str, dict[str, Any]] = {
+    "always": {},
+    "0.02 s, pause 0.2 s": _bursts(0.02, 0.2),
+    "0.1 s, pause 1 s": _bursts(0.1, 1),
+    "1 s, pause 3 s": _bursts(1, 3),
+    "new flow each second": {"arrivals": {"interval": "1 s"}, "lifetime": "1 s", "start": "0 s"},
+}
+"""Times at which a liar who adapts to the policer lies."""
+ATTACKERS = (
+    _sender("jetmax", "gap x 1000", gap="* 1000"),
+    _receiver("jetmax", "share 1e9, price -1", share=1e9, price=-1),
+    _sender("level", "gap x 1000", gap="* 1000"),
+    _receiver("level", "levels 1e9", new_lowest=1e9, new_second=1e9),
+)
+"""Lies of liars who adapt to the policer."""
+
+
+def network(case: Case, flows: int, duration: float, *, lies: bool = True, police: bool = False) -> Scenario:
+    """Returns a network of `flows` flows, the last of which lies if `lies` is true."""
+    law, capacity = case.law, SHARE * flows
+    access: dict[str, Any] = {"buffer": "50 packets", "duplex": True, "law": "none"}
+    scenario = Scenario("liars", f"{duration} s")
+    # The default exceeds the buffer, so routers of ABC would not signal before packets are lost.
+    scenario.law("abc", delay_target="5 ms")
+    scenario.link("in", "sink", f"{capacity} b/s", "5 ms", buffer="1 BDP", duplex=True, police=police)
     scenario.link("honest", "in", f"{capacity} b/s", "0 s", **access)
     scenario.link("liar", "in", f"{SHARE * LIAR_SHARES} b/s", "0 s", **access)
-    common = {"rtt": "20 ms", "start": {"uniform": ["0 s", "100 ms"]}}
+    common: dict[str, Any] = {"rtt": "20 ms", "start": {"uniform": ["0 s", "100 ms"]}}
     scenario.flow("honest", law, "honest", "sink", count=flows - 1, **common)
-    scenario.flow("liar", law, "liar", "sink", **common, **({"lie": lie} if lie else {}))
+    more = {"lie": case.table, **case.traffic} if lies else {}
+    scenario.flow("liar", law, "liar", "sink", **{**common, **more})
     return scenario
 
 
-def goodputs(law: str, flows: int, lie: dict[str, Any] | None) -> list[float]:
+def goodputs(network: Scenario, flows: int) -> list[float]:
     """Returns the goodput per honest flow and the goodput of the liar after `SETTLED`, b/s."""
-    table = network(law, flows, lie).run().flows
+    table = network.run().flows
     settled = table.filter(table["t"] > SETTLED)
     rates = [settled.filter(settled["flow"] == name)["goodput_bps"].to_numpy().mean() for name in ("honest", "liar")]
     return [float(rates[0]) / (flows - 1), float(rates[1])]
@@ -108,17 +139,33 @@ def goodputs(law: str, flows: int, lie: dict[str, Any] | None) -> list[float]:
 @cache
 def honest(law: str, flows: int) -> float:
     """Returns the goodput per flow if no flow lies, b/s."""
-    return goodputs(law, flows, None)[0]
+    return goodputs(network(Case(law, "", {}), flows, DURATION, lies=False), flows)[0]
+
+
+def _cells(case: Case, flows: int, duration: float, *, police: bool) -> list[str]:
+    """Returns the goodput of honest flows and of the liar, relative to a run without a lie."""
+    base = honest(case.law, flows)
+    rates = goodputs(network(case, flows, duration, police=police), flows)
+    return [f"{100 * rates[0] / base:.0f} %", f"{rates[1] / base:.2f}"]
 
 
 def rows(cases: Sequence[Case], flows: int) -> Iterator[str]:
     """Yields the rows of the table for this number of flows."""
-    yield "| law | lie | honest flows keep | the liar has |"
-    yield "|---|---|---|---|"
+    yield "| law | lie | honest flows keep | the liar has | policed: they keep | it has |"
+    yield "|---|---|---|---|---|---|"
     for case in cases:
-        base = honest(case.law, flows)
-        kept, taken = (goodput / base for goodput in goodputs(case.law, flows, case.table))
-        yield f"| {case.law} | {case.lie} | {100 * kept:.0f} % | {taken:.2f} |"
+        cells = [cell for police in (False, True) for cell in _cells(case, flows, DURATION, police=police)]
+        yield f"| {' | '.join([case.law, case.lie, *cells])} |"
+
+
+def attacks(cases: Sequence[Case], flows: int) -> Iterator[str]:
+    """Yields the rows of the table of liars who adapt to the policer."""
+    yield "| law | lie | it lies | honest flows keep | the liar has |"
+    yield "|---|---|---|---|---|"
+    for case in cases:
+        for name, traffic in ATTACKS.items():
+            cells = _cells(replace(case, traffic=traffic), flows, ATTACKED, police=True)
+            yield f"| {' | '.join([case.law, case.lie, name, *cells])} |"
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -127,12 +174,16 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--law", help="only this law")
     parser.add_argument("--flows", type=int, choices=FLOWS, help="only this number of flows")
     options = parser.parse_args(arguments)
-    cases = [case for case in CASES if options.law in (None, case.law)]
-    for flows in [options.flows] if options.flows else FLOWS:
-        print(f"## One liar in {flows} flows\n")
-        for row in rows(cases, flows):
-            print(row, flush=True)
-        print()
+    for title, known, table in (
+        ("One liar in {} flows", CASES, rows),
+        ("Attacks on the policer, one liar in {} flows", ATTACKERS, attacks),
+    ):
+        cases = [case for case in known if options.law in (None, case.law)]
+        for flows in [options.flows] if options.flows else FLOWS:
+            print(f"## {title.format(flows)}\n")
+            for row in table(cases, flows):
+                print(row, flush=True)
+            print()
     return 0
 
 

@@ -40,7 +40,7 @@ fn cost(law: &str, intervals: u32) -> Result<Sample, Error> {
         for port in &mut ports {
             for _ in 0..PACKETS {
                 payload[..64].copy_from_slice(&packet[..64]); // resets the header, which the router has changed
-                port.arrive(&arriving, &mut payload);
+                port.arrive(&arriving, 0, &mut payload);
                 port.depart(SIZE, &mut payload);
             }
         }

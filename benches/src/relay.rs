@@ -1,4 +1,4 @@
-//! CPU time of the relay per datagram, with and without the header of a law.
+//! CPU time of the relay per datagram: without a header, with the header of a law, and with a policed header.
 
 use std::net::UdpSocket;
 use std::sync::Arc;
@@ -17,17 +17,18 @@ use levelflow_router::snapshot::Board;
 use levelflow_scenario::settings;
 
 pub(super) fn measure(effort: Effort) -> Result<Vec<Row>, Error> {
-    let case = |name: String, law: &'static str, ours: bool| -> Case<'static> {
-        (name, Box::new(move || cost(law, ours, effort.packets)))
+    let case = |name: String, law: &'static str, ours: bool, police: bool| -> Case<'static> {
+        (name, Box::new(move || cost(law, ours, police, effort.packets)))
     };
-    let mut cases = vec![case("foreign packets".to_owned(), "jetmax", false)];
-    cases.extend(laws().map(|law| case(law.to_owned(), law, true)));
+    let mut cases = vec![case("foreign packets".to_owned(), "jetmax", false, false)];
+    cases.extend(laws().map(|law| case(law.to_owned(), law, true, false)));
+    cases.extend(["jetmax", "level"].map(|law| case(format!("{law}, policed"), law, true, true)));
     in_turn("relay", "packet", effort, cases)
 }
 
 /// Measures the relay while a client sends as fast as possible. Datagrams lost in the relay's full socket buffer do not
 /// count.
-fn cost(law: &str, known: bool, packets: u32) -> Result<Sample, Error> {
+fn cost(law: &str, known: bool, police: bool, packets: u32) -> Result<Sample, Error> {
     let server = UdpSocket::bind("127.0.0.1:0").map_err(Error::failed)?;
     let params = settings::router_params(law, &[]).map_err(Error::input)?;
     let packet = if known { ours(law)? } else { foreign() };
@@ -36,7 +37,7 @@ fn cost(law: &str, known: bool, packets: u32) -> Result<Sample, Error> {
         capacity: Rate::clamped(100e9),
         buffer: Buffer::Packets(100_000),
     };
-    let relay = Relay::bind(Config {
+    let mut relay = Relay::bind(Config {
         listen: ([127, 0, 0, 1], 0).into(),
         to: server.local_addr().map_err(Error::failed)?,
         forward,
@@ -45,6 +46,9 @@ fn cost(law: &str, known: bool, packets: u32) -> Result<Sample, Error> {
         capacity: None,
         id: 1,
     })?;
+    if police {
+        relay = relay.policed();
+    }
     let to = relay.address()?;
     let client = UdpSocket::bind("127.0.0.1:0").map_err(Error::failed)?;
     let (stop, board) = (Arc::new(Stop::new()?), Board::default());

@@ -132,6 +132,8 @@ class LinkKeys(TypedDict, total=False):
     notifies its routers of each change."""
     name: str
     """Name in results; by default "from->to"."""
+    police: bool
+    """True if the routers police headers: they correct false values, and limit flows that lie."""
     queue: Queue | Table
     """Queue discipline, by name or with parameters that differ from the defaults; drop-tail by default."""
     reorder: bool

@@ -295,6 +295,8 @@ class LinkCounters(TypedDict):
     """Packets marked by the queue."""
     name: str
     """Name of the link."""
+    police: NotRequired[PoliceCounters | None]
+    """Counters of the policer; absent if the routers do not police headers."""
     queueing_delay_s: Quantiles | None
     """Queueing delay, s; null without packets."""
     utilisation: float
@@ -329,6 +331,8 @@ class LinkRecord(_LinkRecord):
     """Offered rate in the busiest period, b/s."""
     offered_load: float | None
     """Offered load in the busiest period; null if it is infinite."""
+    police: NotRequired[bool]
+    """True if the routers police headers."""
     queue: dict[str, dict[str, str]]
     """Parameters of the queue discipline."""
     service_bps: float
@@ -425,6 +429,15 @@ class PlanRecord(TypedDict):
     """Time from which the plan holds, s."""
     path_of: list[int]
     """Indices of paths. Flow `n` takes the path at index `n` modulo the length of the list."""
+
+
+class PoliceCounters(TypedDict):
+    """Counters of the policer of a link."""
+
+    convictions: int
+    """Convictions of flows."""
+    largest_debt: float
+    """Largest debt of a watched flow as a fraction of the debt of a conviction, 0 to 1."""
 
 
 class Quantiles(TypedDict):

@@ -114,6 +114,9 @@ struct RouterRun {
     /// Runs the same law in the reverse direction, too, on a line of the same rate.
     #[arg(long, requires = "relay")]
     both: bool,
+    /// Polices the headers of flows at a relay: corrects false values, and limits flows that lie.
+    #[arg(long, requires = "relay")]
+    police: bool,
     /// Logs the inputs of the law to this file, for `levelflow replay FILE`.
     #[arg(long, value_name = "FILE")]
     journal: Option<PathBuf>,
@@ -190,7 +193,10 @@ impl RouterRun {
         let relay = Relay::bind(config)?;
         let pid_file = PidFile::new(ROUTER, &relay.address()?.to_string())?;
         let logging = self.logging()?;
-        let relay = relay.logged(logging.as_ref());
+        let mut relay = relay.logged(logging.as_ref());
+        if self.police {
+            relay = relay.policed();
+        }
         self.with_status(&pid_file, &stop, CapabilitySet::empty(), |board| {
             relay.run(&stop, board)
         })?;

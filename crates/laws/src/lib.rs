@@ -43,6 +43,7 @@ pub mod newreno;
 pub mod offload;
 mod paced;
 pub mod params;
+pub mod police;
 pub mod prague;
 mod random;
 pub mod rcp;

@@ -234,6 +234,7 @@ macro_rules! signals {
                 each! { [$($variant)+] self r: fn target() -> R }
                 each! { [$($variant)+] self r: fn signal() -> f64 }
                 each! { [$($variant)+] self r: fn share() -> Option<R> }
+                each! { [$($variant)+] self r: fn permitted() -> f64 }
                 both! { [$($variant)+] self r p: fn on_capacity(&mut self, capacity: R) -> () }
                 both! { [$($variant)+] self r p: fn interval(&self) -> D }
                 both! { [$($variant)+] self r p: fn on_interval(&mut self, elapsed: D, port: &PortView) -> () }
@@ -247,6 +248,24 @@ macro_rules! signals {
                         })+
                         #[allow(unreachable_patterns, reason = "with one signalling there is no mismatch")]
                         _ => unreachable!("{MIXED}"),
+                    }
+                }
+
+                fn claimed(params: &Given, header: &AnyHeader) -> Option<f32> {
+                    match (params, header) {
+                        $((Given::$variant(p), AnyHeader::$variant(h)) => {
+                            <<$signals as Signalling>::Router as RouterLaw>::claimed(p, h)
+                        })+
+                        #[allow(unreachable_patterns, reason = "with one signalling there is no mismatch")]
+                        _ => None,
+                    }
+                }
+
+                fn correct(&self, params: &Given, size: B, limits: &police::Limits, header: &mut AnyHeader) {
+                    match (self, params, header) {
+                        $((Self::$variant(r), Given::$variant(p), AnyHeader::$variant(h)) => r.correct(p, size, limits, h),)+
+                        #[allow(unreachable_patterns, reason = "with one signalling there is no mismatch")]
+                        _ => {}
                     }
                 }
 

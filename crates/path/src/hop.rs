@@ -170,7 +170,7 @@ impl<T, L: HopLaw<T>> Hop<T, L> {
     /// returns.
     ///
     /// # Errors
-    /// Returns the packet if it does not fit into the queue.
+    /// Returns the packet if the law drops it, or it does not fit into the queue.
     pub fn handle_input(&mut self, now: Time, size: Bytes, mut packet: T) -> Result<(), T> {
         self.handle_timeout(now);
         self.dropped.clear();
@@ -181,10 +181,15 @@ impl<T, L: HopLaw<T>> Hop<T, L> {
             queue: backlog.bytes,
             packets: backlog.packets,
         };
-        self.law.handle_arrival(&arriving, &mut packet);
+        let passes = self.law.handle_arrival(&arriving, &mut packet);
         let counters = &mut self.counters;
         counters.arrived += 1;
         counters.arrived_bytes += size.get();
+        if !passes {
+            counters.dropped += 1;
+            counters.dropped_bytes += size.get();
+            return Err(packet);
+        }
         let result = match &mut self.queue {
             Line::Fifo(line) => line.handle_input(now, size, packet),
             Line::Scheduled(line) => line.handle_input(now, size, self.law.classify(&packet), packet),

@@ -8,8 +8,11 @@ use crate::scheduler::FlowKey;
 
 /// Router side of a law at a hop. `T` is the packet type.
 pub trait HopLaw<T> {
-    /// Handles an arriving packet. May stamp its header. The queue may still drop the packet.
-    fn handle_arrival(&mut self, _arriving: &Arriving, _packet: &mut T) {}
+    /// Handles an arriving packet. May stamp its header. Returns false to drop the packet. Otherwise, the queue may
+    /// still drop it.
+    fn handle_arrival(&mut self, _arriving: &Arriving, _packet: &mut T) -> bool {
+        true
+    }
 
     /// Handles a packet that leaves the queue. May stamp its header.
     fn handle_departure(&mut self, _departure: &mut Departure<T>) {}
@@ -41,10 +44,8 @@ impl<T> HopLaw<T> for () {}
 
 /// A hop with an optional law.
 impl<T, L: HopLaw<T>> HopLaw<T> for Option<L> {
-    fn handle_arrival(&mut self, arriving: &Arriving, packet: &mut T) {
-        if let Some(law) = self {
-            law.handle_arrival(arriving, packet);
-        }
+    fn handle_arrival(&mut self, arriving: &Arriving, packet: &mut T) -> bool {
+        self.as_mut().is_none_or(|law| law.handle_arrival(arriving, packet))
     }
 
     fn handle_departure(&mut self, departure: &mut Departure<T>) {

@@ -1,6 +1,7 @@
 //! An output port with a router, its control intervals and its counters. The router stamps the headers of datagrams.
 
 use levelflow_laws::offload::Counts;
+use levelflow_laws::police::{Police, Verdict};
 use levelflow_laws::{
     AnyHeader, AnyRouter, AnyRouterParams, Arriving, Kind, PortInfo, PortView, RouterLaw, SignallingInfo,
 };
@@ -27,6 +28,8 @@ pub enum PacketClass {
     Refused,
     /// Any other packet.
     Foreign,
+    /// Packet that the policer drops.
+    Policed,
 }
 
 /// Counters of a port since its start.
@@ -48,6 +51,10 @@ pub struct PortCounters {
     pub dropped: u64,
     /// Bytes of the dropped packets.
     pub dropped_bytes: u64,
+    /// Packets dropped by the policer. They are not in the other counters, except `packets` and `bytes`.
+    pub policed: u64,
+    /// Convictions of flows by the policer.
+    pub convictions: u64,
     /// Number of control intervals that have ended.
     pub intervals: u64,
     /// Largest time between the scheduled and the actual end of a control interval, ns.
@@ -75,6 +82,7 @@ pub struct Port<S: Sink> {
     info: PortInfo,
     params: AnyRouterParams,
     law: LoggedRouter<S>,
+    police: Option<Box<Police>>,
     opened: Time,
     due: Time,
     /// Bytes dropped in the current control interval.
@@ -91,6 +99,7 @@ impl<S: Sink> Port<S> {
             info,
             params,
             law,
+            police: None,
             opened: now,
             due: now,
             dropped: 0,
@@ -105,17 +114,29 @@ impl<S: Sink> Port<S> {
         self.law = LoggedRouter::with_log(AnyRouter::new(&self.params, &self.info), Some(log));
     }
 
+    /// Polices the headers of later packets. `seed` must be secret.
+    pub fn police(&mut self, seed: u64) {
+        self.police = Some(Box::new(Police::new(seed, self.info.capacity.bps())));
+    }
+
     /// Changes the line rate, which must be above zero.
     pub fn set_capacity(&mut self, capacity: Rate) {
         self.info.capacity = capacity;
         self.law.on_capacity(&self.params, capacity);
+        if let Some(police) = &mut self.police {
+            police.on_capacity(capacity.bps());
+        }
     }
 
-    /// Handles an arriving packet. `payload` is the start of its UDP payload. The router counts every packet. It stamps
-    /// packets with a header of its signalling, and does not change other packets.
-    pub fn arrive(&mut self, packet: &Arriving, payload: &mut [u8]) -> PacketClass {
+    /// Handles an arriving packet. `payload` is the start of its UDP payload, and `source` identifies its sender. The
+    /// router counts every packet that the policer does not drop. It stamps packets with a header of its signalling, and
+    /// does not change other packets.
+    pub fn arrive(&mut self, packet: &Arriving, source: u32, payload: &mut [u8]) -> PacketClass {
         let class = match header(self.params.signalling(), payload) {
             Ok(mut header) => {
+                if self.police.is_some() && !self.admits(packet, source, payload, &mut header) {
+                    return PacketClass::Policed;
+                }
                 self.law.on_arrival(&self.params, packet, Some(&mut header));
                 header.encode(&mut payload[SHIM_BYTES..]);
                 PacketClass::Ours
@@ -131,9 +152,34 @@ impl<S: Sink> Port<S> {
             PacketClass::Ours => &mut self.counters.stamped,
             PacketClass::Ack => &mut self.counters.acks,
             PacketClass::Refused => &mut self.counters.refused,
-            PacketClass::Foreign => &mut self.counters.foreign,
+            PacketClass::Foreign | PacketClass::Policed => &mut self.counters.foreign,
         } += 1;
         class
+    }
+
+    /// Corrects the header. Returns false if the policer drops the packet.
+    fn admits(&mut self, packet: &Arriving, source: u32, payload: &[u8], header: &mut AnyHeader) -> bool {
+        let (Some(police), Ok((shim, ..))) = (&mut self.police, Shim::decode(payload)) else {
+            return true;
+        };
+        let Some(gap) = AnyRouter::claimed(&self.params, header) else {
+            return true;
+        };
+        let flow = u64::from(source) << 32 | u64::from(shim.flow);
+        let verdict = police.on_arrival(packet.now, flow, packet.size, self.law.permitted(), gap);
+        self.counters.convictions = police.convictions();
+        match verdict {
+            Verdict::Pass(limits) => {
+                self.law.correct(&self.params, packet.size, &limits, header);
+                true
+            }
+            Verdict::Drop => {
+                self.counters.packets += 1;
+                self.counters.bytes += packet.size.get();
+                self.counters.policed += 1;
+                false
+            }
+        }
     }
 
     /// Handles the departure of a packet that arrived as [`PacketClass::Ours`].
@@ -232,6 +278,11 @@ pub trait Datagram {
     /// Returns the UDP payload. Empty for a packet of another protocol.
     fn payload(&mut self) -> &mut [u8];
 
+    /// Returns a number that identifies the sender, for the policer.
+    fn source(&self) -> u32 {
+        0
+    }
+
     /// Returns the flag that the port sets if the packet arrived as [`PacketClass::Ours`].
     fn ours(&mut self) -> &mut bool;
 
@@ -240,12 +291,14 @@ pub trait Datagram {
 }
 
 impl<S: Sink, T: Datagram> HopLaw<T> for Port<S> {
-    fn handle_arrival(&mut self, arriving: &Arriving, packet: &mut T) {
-        let ours = self.arrive(arriving, packet.payload()) == PacketClass::Ours;
+    fn handle_arrival(&mut self, arriving: &Arriving, packet: &mut T) -> bool {
+        let class = self.arrive(arriving, packet.source(), packet.payload());
+        let ours = class == PacketClass::Ours;
         *packet.ours() = ours;
         if ours {
             packet.fix_checksum();
         }
+        class != PacketClass::Policed
     }
 
     fn handle_departure(&mut self, departure: &mut Departure<T>) {

@@ -16,5 +16,7 @@ pub use delays::{DelaySample, Delays};
 pub use directory::Recording;
 pub use error::Error;
 pub use histogram::{Buckets, Histogram, Quantiles};
-pub use summary::{Backlog, ClassSummary, FlowSummary, LinkSummary, PacketCounts, Summary, TestbedSummary};
+pub use summary::{
+    Backlog, ClassSummary, FlowSummary, LinkSummary, PacketCounts, PoliceSummary, Summary, TestbedSummary,
+};
 pub use table::{Column, FlowRow, LinkRow, MemberRow, Outcome, Recorder, Table, TransferRow};

@@ -122,6 +122,19 @@ pub struct LinkSummary {
     pub classes: Vec<ClassSummary>,
     /// Packets queued or in service at the end of the run. Queueing delay statistics exclude these packets.
     pub waiting_packets: u64,
+    /// Counters of the policer; absent if the routers do not police headers.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub police: Option<PoliceSummary>,
+}
+
+/// Counters of the policer of a link.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[schemars(rename = "PoliceCounters")]
+pub struct PoliceSummary {
+    /// Convictions of flows.
+    pub convictions: u64,
+    /// Largest debt of a watched flow as a fraction of the debt of a conviction, 0 to 1.
+    pub largest_debt: f64,
 }
 
 /// Backlog of a link over a run, in bytes queued or in service.

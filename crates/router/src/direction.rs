@@ -23,6 +23,10 @@ impl Datagram for Packet {
         &mut self.payload
     }
 
+    fn source(&self) -> u32 {
+        self.client
+    }
+
     fn ours(&mut self) -> &mut bool {
         &mut self.ours
     }
@@ -98,6 +102,13 @@ impl Direction {
     pub fn log(&mut self, logging: &Logging) {
         if let Some(port) = self.hop.law_mut() {
             port.log(logging.log(*port.info()));
+        }
+    }
+
+    /// Polices the headers at the bottleneck, if the direction has one. `seed` must be secret.
+    pub fn police(&mut self, seed: u64) {
+        if let Some(port) = self.hop.law_mut() {
+            port.police(seed);
         }
     }
 

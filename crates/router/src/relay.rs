@@ -4,6 +4,8 @@
 //! The relay runs in one thread, which sleeps until a datagram arrives or a timer expires. In the last microseconds
 //! before a timer, the thread polls the clock, because a sleep would end too late.
 
+use std::collections::hash_map::RandomState;
+use std::hash::BuildHasher as _;
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration as Span;
@@ -113,6 +115,14 @@ impl Relay {
             self.forward.log(logging);
             self.backward.log(logging);
         }
+        self
+    }
+
+    /// Polices the headers at both bottlenecks.
+    #[must_use]
+    pub fn policed(mut self) -> Self {
+        self.forward.police(secret());
+        self.backward.police(secret());
         self
     }
 
@@ -252,6 +262,11 @@ impl Relay {
         snapshot.turned_away = self.turned_away;
         snapshot
     }
+}
+
+/// Returns a number that other processes cannot predict.
+fn secret() -> u64 {
+    RandomState::new().hash_one(0)
 }
 
 fn watch(epoll: &OwnedFd, what: impl AsFd, number: u64) -> rustix::io::Result<()> {

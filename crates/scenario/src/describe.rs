@@ -60,6 +60,7 @@ impl Resolved {
                     offered_load: Some(offered.load).filter(|load| load.is_finite()),
                     changes: link.changes.iter().map(|state| describe_state(link, state)).collect(),
                     measured: link.measured,
+                    police: link.police,
                 },
             );
         let flows = network

@@ -151,6 +151,9 @@ pub struct Link {
     /// signalling. By default, a link has one router for each signalling that the flows across it use.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub law: Option<LawChoice>,
+    /// True if the routers police headers: they correct false values, and limit flows that lie.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub police: bool,
     /// True to add the opposite direction with the same values.
     #[serde(default)]
     pub duplex: bool,

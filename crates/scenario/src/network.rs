@@ -70,6 +70,8 @@ pub struct LinkSpec<P: Protocol> {
     pub queue: AnyQueueParams,
     /// Parameters of the routers on this link, one router per signalling.
     pub routers: Vec<RouterParamsOf<P>>,
+    /// True if the routers police headers.
+    pub police: bool,
 }
 
 impl<P: Protocol> LinkSpec<P> {

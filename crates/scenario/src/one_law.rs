@@ -63,6 +63,7 @@ fn link<P: Protocol>(any: LinkSpec<Any>, router: impl Fn(&RouterParamsOf<Any>) -
         algorithm: any.algorithm,
         changes: any.changes,
         measured: any.measured,
+        police: any.police,
         queue: any.queue,
         routers: any.routers.iter().map(router).collect(),
     }

@@ -76,6 +76,9 @@ pub struct LinkRecord {
     pub changes: Vec<LinkStateRecord>,
     /// True if routers measure the capacity from transmitted packets.
     pub measured: bool,
+    /// True if the routers police headers.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub police: bool,
 }
 
 /// State of a link from the time of a change.

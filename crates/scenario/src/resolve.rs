@@ -386,6 +386,7 @@ fn read_link(place: &Place, link: &Link, reverse: Option<&Reverse>) -> Fallible<
     Ok(LinkSpec {
         changes,
         measured: link.measured,
+        police: link.police,
         name,
         capacity,
         slow: 0.0,

@@ -2,7 +2,7 @@
 
 use derive_more::{Display, Error};
 use levelflow_results::{
-    Backlog, ClassSummary, DelaySample, Delays, FlowSummary, Histogram, LinkSummary, PacketCounts,
+    Backlog, ClassSummary, DelaySample, Delays, FlowSummary, Histogram, LinkSummary, PacketCounts, PoliceSummary,
 };
 use levelflow_units::Duration;
 
@@ -217,6 +217,8 @@ pub struct LinkEnd {
     pub classes: Vec<ClassSummary>,
     /// Packets queued or in service.
     pub waiting_packets: u64,
+    /// Counters of the policers of the routers.
+    pub police: Option<PoliceSummary>,
 }
 
 impl LinkCounters {
@@ -239,6 +241,7 @@ impl LinkCounters {
             queueing_delay_s: self.delays.quantiles(),
             classes: end.classes,
             waiting_packets: end.waiting_packets,
+            police: end.police,
         }
     }
 }

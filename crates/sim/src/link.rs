@@ -11,6 +11,7 @@
 mod classes;
 mod inspect;
 mod intervals;
+mod policing;
 mod scheduled;
 mod served;
 mod wire;
@@ -19,6 +20,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 use levelflow_laws::aqm::{AnyQueue, AnyQueueParams, Overflow, Verdict};
+use levelflow_laws::police::Police;
 use levelflow_laws::{Arriving, HeaderOf, PortInfo, Protocol, RouterLaw, RouterOf, RouterParamsOf};
 use levelflow_path::{Scheduler, Wire, WireLoss};
 use levelflow_units::{Buffer, Bytes, Duration, Rate, Time};
@@ -105,7 +107,7 @@ pub struct Link<P: Protocol> {
     /// True if departure times follow from arrivals and no packet overtakes another. The transmitter then has no events
     /// of its own, and the wire only delays packets.
     fifo: bool,
-    /// True for a FIFO with neither queue discipline nor buffer-sizing algorithm. Most links are plain.
+    /// True for a FIFO with neither queue discipline, buffer-sizing algorithm nor policer. Most links are plain.
     plain: bool,
     stamps: bool,
     /// True if the far end is in another part of the network. Departed packets are then moved to that part.
@@ -129,6 +131,8 @@ pub struct Link<P: Protocol> {
     served: Option<Box<Served>>,
     aqm: Option<Box<Aqm>>,
     sizing: Option<Box<Sizing>>,
+    /// Policer of each port; empty if the routers do not police headers.
+    police: Vec<Police>,
     /// Loss, jitter and delay of the wire. `None` if the wire loses no packet and the transmitter has no events of its
     /// own.
     wire: Option<Box<Wire>>,
@@ -198,8 +202,9 @@ impl<P: Protocol> Link<P> {
         let wire = (served || spec.wire.loss != WireLoss::NONE).then(wire);
         Self {
             fifo: !served && wire.is_none(),
-            plain: !served && wire.is_none() && aqm.is_none() && sizing.is_none(),
+            plain: !served && wire.is_none() && aqm.is_none() && sizing.is_none() && !spec.police,
             sizing,
+            police: policing::policers(spec, seed),
             aqm,
             changing: changes.then(changing),
             served: served.then(|| Box::new(Served::with(scheduler))),
@@ -270,8 +275,8 @@ impl<P: Protocol> Link<P> {
         }
     }
 
-    /// Returns true for a FIFO with neither queue discipline nor buffer-sizing algorithm, whose wire only delays
-    /// packets.
+    /// Returns true for a FIFO with neither queue discipline, buffer-sizing algorithm nor policer, whose wire only
+    /// delays packets.
     #[inline]
     pub fn is_plain(&self) -> bool {
         self.plain
@@ -298,6 +303,9 @@ impl<P: Protocol> Link<P> {
     /// Handles a packet that arrives at the queue of any link.
     #[inline(never)]
     pub fn offer(&mut self, now: Time, id: PacketId, packets: &mut Slab<HeaderOf<P>>) -> Admission {
+        if !self.police.is_empty() && self.refuses(now, id, packets) {
+            return Admission::Dropped;
+        }
         let arriving = if self.fifo {
             self.arrive::<true>(now, id, packets)
         } else {

@@ -6,7 +6,7 @@ use crate::common::{Run, mean, run_on, series, try_start};
 use crate::properties::assert_same;
 
 /// Builds a scenario of four flows over a bottleneck of 10 Mb/s. The last flow has `lie` and more keys.
-fn four(law: &Value, more: &Value) -> Value {
+pub fn four(law: &Value, more: &Value) -> Value {
     let mut flows: Vec<Value> = (0..4)
         .map(
             |i| json!({"name": format!("x{i}"), "law": law, "from": "A", "to": "C", "start": format!("{} ms", 10 * i)}),

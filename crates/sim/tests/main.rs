@@ -18,6 +18,7 @@ mod memory;
 mod offered;
 mod overhead;
 mod physics;
+mod policing;
 mod properties;
 mod queues;
 mod replay;

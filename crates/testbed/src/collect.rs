@@ -275,6 +275,7 @@ impl Totals {
                 queueing_delay_s: seen.delays.quantiles(),
                 classes: seen.classes(|entry| &resolved.network.flows[entry].name),
                 waiting_packets: seen.waiting,
+                police: None,
             }
         });
         links.collect()

@@ -74,11 +74,11 @@ impl Watched {
 }
 
 impl HopLaw<Frame> for Watched {
-    fn handle_arrival(&mut self, arriving: &Arriving, frame: &mut Frame) {
+    fn handle_arrival(&mut self, arriving: &Arriving, frame: &mut Frame) -> bool {
         self.interval.0 += arriving.size;
-        if let Some(port) = &mut self.port {
-            port.handle_arrival(arriving, frame);
-        }
+        self.port
+            .as_mut()
+            .is_none_or(|port| port.handle_arrival(arriving, frame))
     }
 
     fn handle_departure(&mut self, departure: &mut Departure<Frame>) {

@@ -294,6 +294,9 @@ fn check_link(link: &LinkSpec<Any>, form: Form) -> Result<(), Error> {
     if link.measured && !link.changes.is_empty() {
         return refuse("the testbed notifies routers of changes, so measured needs the simulator");
     }
+    if link.police {
+        return refuse("the testbed does not police headers; police needs the simulator");
+    }
     if link.algorithm.is_some() {
         return refuse("the testbed cannot size buffers during a run; set a fixed buffer");
     }

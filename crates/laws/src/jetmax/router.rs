@@ -1,10 +1,11 @@
 //! Router algorithm: measures the load and the number of flows, and reports price and fair share.
 
-use levelflow_units::{Duration, Rate};
+use levelflow_units::{Bytes, Duration, Rate};
 
 use super::{Header, RouterParams};
 use crate::bytes::fixed;
 use crate::law::{Arriving, PortInfo, PortView, RouterLaw};
+use crate::police::{Limits, longest_gap};
 
 /// Fractional bits of the fixed-point byte counts.
 const BYTE_BITS: u32 = 8;
@@ -188,6 +189,32 @@ impl RouterLaw for Router {
 
     fn share(&self) -> Option<Rate> {
         (self.share < f32::MAX).then(|| Rate::clamped(self.share.into()))
+    }
+
+    /// Returns the fair share; infinity if no flow has its bottleneck here.
+    fn permitted(&self) -> f64 {
+        if self.share < f32::MAX {
+            self.share.into()
+        } else {
+            f64::INFINITY
+        }
+    }
+
+    fn claimed(params: &RouterParams, header: &Header) -> Option<f32> {
+        Some(header.gap.min(longest_gap(params.interval)))
+    }
+
+    /// Limits the virtual size to that of an honest flow: at least the size, and otherwise at most the bytes at the
+    /// permitted rate. The present share would be too low: other flows would be approved before this flow slows down.
+    fn correct(&self, params: &RouterParams, size: Bytes, limits: &Limits, header: &mut Header) {
+        let bytes = size.get() as f64;
+        let mut gap = limits.gap.unwrap_or(header.gap);
+        if header.hop.checked_add(1) == Some(header.bottleneck) {
+            gap = gap.max((8.0 * bytes / limits.rate) as f32);
+        }
+        header.gap = gap.min(longest_gap(params.interval));
+        let most = bytes.max(limits.rate * f64::from(header.gap) / 8.0);
+        header.virtual_size = header.virtual_size.max(bytes as f32).min(most as f32);
     }
 }
 

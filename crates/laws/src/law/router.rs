@@ -5,6 +5,7 @@ use core::fmt::Debug;
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
 use crate::header::NoHeader;
+use crate::police::Limits;
 
 /// Properties of an output port that its router receives at the start.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -102,6 +103,18 @@ pub trait RouterLaw: Clone + Debug + PartialEq {
     fn share(&self) -> Option<Rate> {
         None
     }
+    /// Returns the rate that the router permits each flow, in bit/s; infinite for a router without such a rate. An
+    /// honest flow exceeds this rate only until it has reacted to a change.
+    fn permitted(&self) -> f64 {
+        f64::INFINITY
+    }
+    /// Returns the time for which a header counts its flow, in s; 0 for a router that does not count flows by time.
+    /// Returns `None` for a header of another signalling.
+    fn claimed(_params: &Self::Params, _header: &Self::Header) -> Option<f32> {
+        Some(0.0)
+    }
+    /// Limits the values of a header. An honest header does not change, unless its flow is convicted.
+    fn correct(&self, _params: &Self::Params, _size: Bytes, _limits: &Limits, _header: &mut Self::Header) {}
 }
 
 /// Router of [`NoSignals`](super::NoSignals): does nothing.
@@ -122,6 +135,10 @@ impl RouterLaw for NoRouter {
 
     fn interval(&self, _params: &()) -> Duration {
         Duration::MAX
+    }
+
+    fn claimed(_params: &(), _header: &NoHeader) -> Option<f32> {
+        None
     }
 
     fn on_interval(&mut self, _params: &(), _elapsed: Duration, _port: &PortView) {}

@@ -1,11 +1,12 @@
 //! Router algorithm: computes the level at which its flows fill the link.
 
-use levelflow_units::{Duration, Rate, Time};
+use levelflow_units::{Bytes, Duration, Rate, Time};
 
 use super::header::shortest_above;
 use super::{Header, RouterParams};
 use crate::bytes::fixed;
 use crate::law::{Arriving, PortInfo, PortView, RouterLaw};
+use crate::police::{Limits, longest_gap};
 
 /// Fractional bits of the fixed-point sums of bits.
 const BIT_BITS: u32 = 8;
@@ -266,6 +267,30 @@ impl RouterLaw for Router {
 
     fn share(&self) -> Option<Rate> {
         Some(Rate::clamped(self.level.into()))
+    }
+
+    fn permitted(&self) -> f64 {
+        self.level.into()
+    }
+
+    fn claimed(params: &RouterParams, header: &Header) -> Option<f32> {
+        Some(header.gap.min(longest_gap(params.interval)))
+    }
+
+    /// Raises the gap to the transmission time at the permitted rate. Limits the proposal to the level, or to the rate of
+    /// the flow if this is higher. Raises the limits at other links to the proposal, because an honest sender proposes
+    /// no more than they allow.
+    fn correct(&self, params: &RouterParams, size: Bytes, limits: &Limits, header: &mut Header) {
+        let least = (size.as_bits_f64() / limits.rate) as f32;
+        header.gap = limits
+            .gap
+            .unwrap_or(header.gap)
+            .max(least)
+            .min(longest_gap(params.interval));
+        let rate = (size.as_bits_f64() / f64::from(header.gap)) as f32;
+        header.proposal = header.proposal.min(self.level.max(rate));
+        header.lowest = header.lowest.max(header.proposal);
+        header.second = header.second.max(header.proposal);
     }
 }
 

@@ -119,6 +119,10 @@ impl RouterLaw for Router {
     fn signal(&self) -> f64 {
         self.rate
     }
+
+    fn permitted(&self) -> f64 {
+        self.rate
+    }
 }
 
 impl Router {

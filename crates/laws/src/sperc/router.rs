@@ -173,6 +173,11 @@ impl RouterLaw for Router {
     fn share(&self) -> Option<Rate> {
         Some(Rate::clamped(self.signal()))
     }
+
+    /// Returns the limit of an unsatisfied flow, or the largest allocation of a satisfied flow if this is larger.
+    fn permitted(&self) -> f64 {
+        self.signal().max(self.max_sat.into())
+    }
 }
 
 impl Router {

@@ -3,6 +3,8 @@
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
 use super::{Header, RouterParams, RttEstimate};
+use crate::header::LONGEST_TIME;
+use crate::police::Limits;
 use crate::{Arriving, PortInfo, PortView, RouterLaw};
 
 /// Drain time below which a queue is not persistent, in seconds (`ALLOWED_QUEUE` of draft-falk-xcp-spec-03, section
@@ -209,6 +211,19 @@ impl RouterLaw for Router {
 
     fn signal(&self) -> f64 {
         self.phi
+    }
+
+    fn claimed(params: &RouterParams, header: &Header) -> Option<f32> {
+        Some(f64::from(header.gap).min(counted_rtt(params, header)) as f32)
+    }
+
+    /// Corrects the inter-packet time of a convicted flow.
+    fn correct(&self, _params: &RouterParams, _size: Bytes, limits: &Limits, header: &mut Header) {
+        if let Some(gap) = limits.gap
+            && header.rtt > 0.0
+        {
+            header.gap = gap.clamp(f32::MIN_POSITIVE, LONGEST_TIME);
+        }
     }
 }
 

@@ -69,7 +69,7 @@ pub struct Sim<P: Protocol> {
     /// Largest number of packets that fits the memory limit in addition to the existing flows.
     most_packets: usize,
     packets: Slab<HeaderOf<P>>,
-    /// True if a link classifies packets by flow.
+    /// True if a link classifies packets by flow, or polices them.
     classifies: bool,
     specs: IdVec<LinkId, LinkSpec<P>>,
     links: IdVec<LinkId, Link<P>>,
@@ -139,7 +139,7 @@ impl<P: Protocol> Sim<P> {
             budget,
             most_packets: max_packets(0, memory_limit),
             packets: Slab::default(),
-            classifies: specs.iter().any(|spec| spec.queue.schedules()),
+            classifies: specs.iter().any(|spec| spec.police || spec.queue.schedules()),
             memory_of: memory::of_links(&memories, specs.len()),
             memories,
             specs: specs.into(),

@@ -246,6 +246,7 @@ impl<P: Protocol> Sim<P> {
             backlog_max: link.largest_backlog(),
             classes: link.classes(|entry| &entries[EntryId::of(entry)].spec.name),
             waiting_packets: link.queue_packets() as u64,
+            police: link.police_summary(),
         };
         Ok(c.summary(&spec.name, end))
     }

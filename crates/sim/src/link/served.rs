@@ -214,6 +214,7 @@ impl<P: Protocol> Link<P> {
         for port in self.ports.iter_mut().filter(|_| laws) {
             port.law.on_capacity(&port.params, capacity);
         }
+        self.notify_police(capacity);
         if let Some(aqm) = &mut self.aqm {
             aqm.law.on_capacity(&aqm.params, now, capacity);
         }
