@@ -3,7 +3,7 @@
 use std::io::{Error, Result};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel, sync_channel};
 use std::thread;
 use std::time::Instant;
 
@@ -14,7 +14,7 @@ use serde::Serialize;
 use crate::estimate::{Idle, ms};
 use crate::message::{CONTROL_BYTES, Message, Session};
 use crate::rpm::{Confidence, MAX_CONNECTIONS, Probes, Rpm, Test};
-use crate::tcp::{Connection, Direction, FarEnd};
+use crate::tcp::{Connection, Direction, FarEnd, MAX_PENDING};
 
 /// Longest sleep of the driver.
 pub(crate) const TICK: Duration = Duration::from_ms(2);
@@ -138,7 +138,19 @@ impl Pings {
 struct Loaded {
     connection: Connection,
     replies: Receiver<(u32, Instant)>,
-    requested: Vec<Instant>,
+    requested: Requested,
+}
+
+/// Times of the requests on a connection. The time of a request is `None` after its reply.
+#[derive(Default)]
+struct Requested(Vec<Option<Instant>>);
+
+impl Requested {
+    /// Returns the time from a request to its reply at `at`, s; `None` for a repeated reply or one without a request.
+    fn reply(&mut self, seq: u32, at: Instant) -> Option<f64> {
+        let begun = self.0.get_mut(seq as usize)?.take()?;
+        Some(at.saturating_duration_since(begun).as_secs_f64())
+    }
 }
 
 /// Results from other threads.
@@ -188,12 +200,12 @@ impl Tcp {
         for (direction, bytes) in [Direction::Up, Direction::Down].into_iter().zip(&self.bytes) {
             let (far, bytes, opened) = (self.far.clone(), Arc::clone(bytes), self.opening.0.clone());
             thread::spawn(move || {
-                let (sender, replies) = channel();
+                let (sender, replies) = sync_channel(MAX_PENDING);
                 let connection = Connection::open(&far, direction, &bytes, sender);
                 opened.send(connection.map(|connection| Loaded {
                     connection,
                     replies,
-                    requested: Vec::new(),
+                    requested: Requested::default(),
                 }))
             });
         }
@@ -235,9 +247,9 @@ impl Tcp {
     fn probe(&mut self) {
         let chosen = rand::random_range(0..self.loads.len().max(1));
         if let Some(load) = self.loads.get_mut(chosen) {
-            let seq = load.requested.len() as u32;
+            let seq = load.requested.0.len() as u32;
             if load.connection.request(seq) {
-                load.requested.push(Instant::now());
+                load.requested.0.push(Some(Instant::now()));
             }
         }
         if self.open < MAX_FOREIGN {
@@ -258,9 +270,7 @@ impl Tcp {
         }
         for load in &mut self.loads {
             for (seq, at) in load.replies.try_iter() {
-                if let Some(begun) = load.requested.get(seq as usize) {
-                    self.probes.own.push(at.saturating_duration_since(*begun).as_secs_f64());
-                }
+                self.probes.own.extend(load.requested.reply(seq, at));
             }
         }
         for result in self.foreign.1.try_iter() {
@@ -282,5 +292,19 @@ impl Tcp {
             congestion_control: self.loads.first()?.connection.congestion_control(),
             loaded: pings.trips(from, self.now),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reply_is_counted_once() {
+        let begun = Instant::now();
+        let at = begun + std::time::Duration::from_secs(2);
+        let mut requested = Requested(vec![Some(begun)]);
+        let trips = [0, 0, 1].map(|seq| requested.reply(seq, at));
+        assert_eq!(trips, [Some(2.0), None, None]);
     }
 }

@@ -1,10 +1,10 @@
 //! TCP connections with load, and requests and replies on them. Both ends use the same frames: a small frame is a
 //! request of the client or a reply of the reflector, and a large frame is load.
 
-use std::io::{Read as _, Write as _};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -29,6 +29,9 @@ const MAX_UNSENT: u32 = 16384;
 const MAX_CONNECTIONS: usize = 256;
 /// Timeout of a connection attempt and of a first message.
 const TIMEOUT: Duration = Duration::from_secs(15);
+/// Limit on small frames of a connection that are received but not processed. A far end that exceeds it does not read
+/// its socket.
+pub(crate) const MAX_PENDING: usize = 1024;
 /// Interval between two checks for the end of a session.
 const CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
@@ -162,11 +165,31 @@ pub(crate) fn serve(listener: &TcpListener, served: &Served, max_rate: Rate, ove
     }
 }
 
+/// Receives the first message of a client. Returns `None` if the connection or the session ends first, or at `end`.
+fn receive_hello(
+    mut stream: &TcpStream,
+    end: Instant,
+    is_served: impl Fn() -> bool,
+) -> std::io::Result<Option<[u8; HELLO]>> {
+    stream.set_read_timeout(Some(CHECK_INTERVAL))?;
+    let (mut hello, mut filled) = ([0; HELLO], 0);
+    while filled < HELLO && is_served() && Instant::now() < end {
+        match stream.read(&mut hello[filled..]) {
+            Ok(0) => return Ok(None),
+            Ok(length) => filled += length,
+            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
+            Err(e) => return Err(e),
+        }
+    }
+    Ok((filled == HELLO).then_some(hello))
+}
+
 /// Serves one connection until it or its session ends.
 fn answer(stream: &TcpStream, session: (IpAddr, u64), served: &Served, pace: &Arc<Pace>) -> std::io::Result<()> {
-    stream.set_read_timeout(Some(TIMEOUT))?;
-    let mut hello = [0; HELLO];
-    (&mut &*stream).read_exact(&mut hello)?;
+    let is_served = || *served.lock().unwrap_or_else(PoisonError::into_inner) == Some(session);
+    let Some(hello) = receive_hello(stream, Instant::now() + TIMEOUT, is_served)? else {
+        return Ok(());
+    };
     let id = u64::from_be_bytes([
         hello[8], hello[9], hello[10], hello[11], hello[12], hello[13], hello[14], hello[15],
     ]);
@@ -177,15 +200,12 @@ fn answer(stream: &TcpStream, session: (IpAddr, u64), served: &Served, pace: &Ar
     prepare(stream, control.trim_end_matches('\0'))?;
     stream.set_read_timeout(None)?;
     let load = hello[4] == Direction::Down as u8;
-    let (replies, due) = channel();
+    let (replies, due) = sync_channel(MAX_PENDING);
     let (input, output, pace) = (stream.try_clone()?, stream.try_clone()?, Arc::clone(pace));
     let count = AtomicU64::new(0);
     let writer = thread::spawn(move || write(output, &due, load, Some(&pace), &count));
-    let reader = thread::spawn(move || read(input, |seq| replies.send(seq).is_ok(), &AtomicU64::new(0)));
-    while !reader.is_finished() && !writer.is_finished() {
-        if *served.lock().unwrap_or_else(PoisonError::into_inner) != Some(session) {
-            break;
-        }
+    let reader = thread::spawn(move || read(input, |seq| replies.try_send(seq).is_ok(), &AtomicU64::new(0)));
+    while is_served() && !reader.is_finished() && !writer.is_finished() {
         thread::sleep(CHECK_INTERVAL);
     }
     Ok(())
@@ -194,7 +214,7 @@ fn answer(stream: &TcpStream, session: (IpAddr, u64), served: &Served, pace: &Ar
 /// Connection of a client.
 pub(crate) struct Connection {
     stream: TcpStream,
-    requests: Sender<u32>,
+    requests: SyncSender<u32>,
     reader: thread::JoinHandle<()>,
 }
 
@@ -246,17 +266,18 @@ impl Connection {
         far: &FarEnd,
         direction: Direction,
         bytes: &Arc<AtomicU64>,
-        replies: Sender<(u32, Instant)>,
+        replies: SyncSender<(u32, Instant)>,
     ) -> std::io::Result<Self> {
         let (stream, _) = far.connect(direction)?;
-        let (requests, due) = channel();
+        let (requests, due) = sync_channel(MAX_PENDING);
         let (input, output) = (stream.try_clone()?, stream.try_clone()?);
         let (sent, received) = match direction {
             Direction::Up => (Arc::clone(bytes), Arc::default()),
             _ => (Arc::default(), Arc::clone(bytes)),
         };
         thread::spawn(move || write(output, &due, direction == Direction::Up, None, &sent));
-        let reader = thread::spawn(move || read(input, |seq| replies.send((seq, Instant::now())).is_ok(), &received));
+        let reader =
+            thread::spawn(move || read(input, |seq| replies.try_send((seq, Instant::now())).is_ok(), &received));
         Ok(Self {
             stream,
             requests,
@@ -264,9 +285,9 @@ impl Connection {
         })
     }
 
-    /// Requests a reply with this number.
+    /// Requests a reply with this number. Returns false if too many requests are pending.
     pub(crate) fn request(&self, seq: u32) -> bool {
-        self.requests.send(seq).is_ok()
+        self.requests.try_send(seq).is_ok()
     }
 
     /// True if the far end has closed the connection.
@@ -285,5 +306,54 @@ impl Connection {
 impl Drop for Connection {
     fn drop(&mut self) {
         let _ = self.stream.shutdown(Shutdown::Both);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The two ends of a connection: client and reflector.
+    fn pair() -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        (client, listener.accept().unwrap().0)
+    }
+
+    #[test]
+    fn a_first_message_ends_with_its_deadline_and_with_its_session() {
+        let (mut client, far) = pair();
+        let soon = Instant::now() + Duration::from_millis(100);
+        client.write_all(&[0; HELLO - 1]).unwrap();
+        assert!(receive_hello(&far, soon, || true).unwrap().is_none());
+        let never = soon + Duration::from_secs(86_400);
+        assert!(receive_hello(&far, never, || false).unwrap().is_none());
+        client.write_all(&[7; HELLO]).unwrap();
+        assert_eq!(receive_hello(&far, never, || true).unwrap(), Some([7; HELLO]));
+    }
+
+    #[test]
+    fn a_client_that_does_not_read_is_disconnected() {
+        let (mut client, far) = pair();
+        let session = (client.local_addr().unwrap().ip(), 5);
+        let served = Served::new(Mutex::new(Some(session)));
+        let pace = Arc::new(Pace {
+            gap: Duration::ZERO,
+            next: Mutex::new(Instant::now()),
+        });
+        let serving = thread::spawn(move || {
+            let ended = answer(&far, session, &served, &pace);
+            let _ = far.shutdown(Shutdown::Both);
+            ended
+        });
+        let mut hello = [0; HELLO];
+        hello[..4].copy_from_slice(&MAGIC);
+        hello[4] = Direction::Idle as u8;
+        hello[8..16].copy_from_slice(&session.1.to_be_bytes());
+        client.write_all(&hello).unwrap();
+        // 128 MiB of requests exceed all socket buffers.
+        let requests = [0; 1024 * SMALL];
+        assert!((0..16_384).any(|_| client.write_all(&requests).is_err()));
+        serving.join().unwrap().unwrap();
     }
 }
