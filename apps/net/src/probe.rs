@@ -53,14 +53,14 @@ pub struct Probe {
     ends: Option<Duration>,
     /// Then loads both directions at once with TCP, and measures the round trips per minute (RPM) of
     /// draft-ietf-ippm-responsiveness. `--tcp=reno` sets the congestion control of both ends. Takes up to twice
-    /// `--time`.
+    /// `--time`. Excludes `--max-rate`, which cannot bound the load of TCP.
     #[arg(
         long,
         value_name = "CONTROL",
         num_args = 0..=1,
         require_equals = true,
         default_missing_value = "",
-        conflicts_with = "serve"
+        conflicts_with_all = ["serve", "max_rate"]
     )]
     tcp: Option<String>,
     /// Simulates fq_codel, cake and dualpi2 on the measured line, and prints the commands that set them.

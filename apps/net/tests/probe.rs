@@ -217,6 +217,7 @@ fn unmeasurable_lines_are_reported_in_one_line() {
         (&["127.0.0.1:9", "--time", "1 s"], 2, "4 s to"),
         (&["127.0.0.1:9", "--max-rate", "0 b/s"], 2, "above zero"),
         (&["--serve", ":1", "--l4s"], 2, "cannot be used"),
+        (&["127.0.0.1:9", "--tcp", "--max-rate", "1 Mb/s"], 2, "cannot be used"),
         (&["127.0.0.1:9", "--scenario", there], 2, "already exists"),
         (
             &["127.0.0.1:9", "--scenario", "/no/such/line.toml"],
