@@ -7,7 +7,7 @@ pub const CONTROL_BYTES: usize = 96;
 /// Length of the longest message, bytes.
 pub const MAX_MESSAGE_BYTES: usize = 1400;
 const MAGIC: [u8; 4] = *b"LFPB";
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
 const HEADER: usize = 8;
 /// Numbers that fit into a message of [`CONTROL_BYTES`] bytes.
 const MAX_FIELDS: usize = (CONTROL_BYTES - HEADER) / 8;
