@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use levelflow_host::Error;
 use levelflow_host::format::short_rate;
-use levelflow_probe::Report;
+use levelflow_probe::{Queue, Report};
 use levelflow_scenario::Scenario;
 use levelflow_sim::Sim;
 use serde::Serialize;
@@ -40,15 +40,23 @@ pub struct Remedy {
     pub commands: Vec<String>,
 }
 
-/// Simulates the line as measured, and with each queue discipline behind a shaper.
+/// Simulates the line as measured, and with each queue discipline behind a shaper. Returns no rows if the capacity of a
+/// direction is unknown. Omits the row of the line as measured if its queue is not a buffer that drops arrivals.
 ///
 /// # Errors
 /// When the measured line is not a valid scenario.
 pub fn remedies(report: &Report) -> Result<Vec<Remedy>, Error> {
+    let measured = [report.up.queue, report.down.queue];
+    if measured.contains(&Queue::Unseen) {
+        return Ok(Vec::new());
+    }
+    let disciplined = measured.iter().any(|queue| matches!(queue, Queue::Aqm | Queue::Fair));
     let line = Scenario::parse(&report.scenario()).map_err(Error::failed)?;
     let rates = [report.up.capacity_bps, report.down.capacity_bps];
     let queues = QUEUES.iter().map(|(name, _)| Some(*name));
-    std::iter::once(None)
+    (!disciplined)
+        .then_some(None)
+        .into_iter()
         .chain(queues)
         .map(|queue| simulate(line.clone(), queue, rates))
         .collect()
@@ -112,6 +120,10 @@ fn commands(queue: &str, capacity: f64) -> Vec<String> {
 
 /// Formats the comparison for the terminal.
 pub fn text(remedies: &[Remedy]) -> String {
+    if remedies.is_empty() {
+        return "\nNo simulation: the load did not saturate both directions, so their capacity is unknown; raise --max-rate\n"
+            .to_owned();
+    }
     let mut text = "\nAn upload, a download and a call at once, simulated on this line. A queue discipline needs a shaper at 95 % \
                     of\nthe capacity, in both directions:\n"
         .to_owned();
@@ -143,4 +155,51 @@ pub fn text(remedies: &[Remedy]) -> String {
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use levelflow_probe::probe::Outcome;
+    use levelflow_probe::{Idle, Loaded};
+
+    use super::*;
+
+    /// Report on a line with these queues up and down.
+    fn report(queues: [Queue; 2]) -> Report {
+        let loaded = queues.map(|queue| Loaded {
+            capacity: 1e6,
+            buffer: Some(30_000),
+            queue,
+            wait: 0.24,
+            trips: None,
+            added: 0.24,
+            loss: 0.0,
+        });
+        Report::new(&Outcome {
+            idle: Idle::of(&[Some(0.02)]).unwrap(),
+            loaded,
+            garbage: 0,
+        })
+    }
+
+    fn rows(queues: [Queue; 2]) -> Vec<Option<&'static str>> {
+        let rows = remedies(&report(queues)).unwrap();
+        rows.iter().map(|row| row.queue).collect()
+    }
+
+    #[test]
+    fn a_line_is_simulated_as_measured_only_if_its_queues_are_known() {
+        let others = QUEUES.map(|(name, _)| Some(name));
+        assert_eq!(rows([Queue::DropTail; 2]), [&[None], &others[..]].concat());
+        assert_eq!(rows([Queue::DropTail, Queue::Fair]), others);
+        assert_eq!(rows([Queue::Aqm, Queue::DropTail]), others);
+        assert!(rows([Queue::DropTail, Queue::Unseen]).is_empty());
+    }
+
+    #[test]
+    fn an_unsaturated_line_gets_no_commands() {
+        let found = remedies(&report([Queue::Unseen; 2])).unwrap();
+        let text = text(&found);
+        assert!(text.contains("--max-rate") && !text.contains("tc "), "{text}");
+    }
 }

@@ -242,6 +242,18 @@ fn a_drop_tail_queue_marks_nothing_and_delays_all_packets() {
             .count(),
         2
     );
+    let text = report(&ways, idle, Queue::Unseen).text();
+    assert_eq!(text.matches("not saturated").count(), 2, "{text}");
+    let lost = ways.map(|way| EcnWay {
+        classic: [None, way.classic[1]],
+        ..way
+    });
+    let text = report(&lost, idle, Queue::DropTail).text();
+    assert_eq!(
+        text.matches("ECN loses all Not-ECT pings and adds").count(),
+        2,
+        "{text}"
+    );
 }
 
 #[test]

@@ -68,6 +68,9 @@ impl L4sWay {
         let immediate = matches!(self.marking, Marking::Step { .. } | Marking::Ramp { .. });
         match (self.fields.most(ECT1), self.marking) {
             (None, _) => "packets with ECT(1) are lost: L4S cannot work",
+            (Some(ECT1), Marking::None) if queue == Queue::Unseen => {
+                "not saturated: marks are unknown; raise --max-rate"
+            }
             (Some(ECT1), Marking::None) => "no marks: Prague reacts to losses only, like a classic sender",
             (Some(ECT1), _) if queue == Queue::Fair => "one queue per flow: Prague and CUBIC share by turns",
             (Some(ECT1), _) if immediate && self.bypasses() => "L4S: a low-latency queue with immediate marks",
@@ -101,13 +104,16 @@ impl L4sWay {
             Marking::Ramp { from, to: None } => format!("marks on a ramp from {}", ms(from)),
             Marking::Smoothed { share } => format!("{:.1} % marked, whatever the current delay", 100.0 * share),
         };
-        let added = |delay: Option<f64>| delay.map_or_else(|| "all packets".to_owned(), ms);
-        let next_to = format!(
-            "load without ECN adds {} to Not-ECT and {} to ECT(1)",
-            added(self.added_not_ect_s),
-            added(self.added_ect1_s)
-        );
-        format!("{name:<6}{fields}; {marking}; {next_to}\n      {}\n", self.verdict)
+        let pings = [("Not-ECT", self.added_not_ect_s), ("ECT(1)", self.added_ect1_s)];
+        let added = pings.map(|(field, delay)| match delay {
+            Some(delay) => format!("adds {} to {field}", ms(delay)),
+            None => format!("loses all {field} pings"),
+        });
+        let next_to = added.join(" and ");
+        format!(
+            "{name:<6}{fields}; {marking}; load without ECN {next_to}\n      {}\n",
+            self.verdict
+        )
     }
 }
 
