@@ -45,6 +45,7 @@ targets! {
     measurements_survive_their_network, 30_000, |bytes| {
         transfers::message(bytes);
         transfers::measurement(bytes);
+        transfers::l4s(bytes);
     };
     buffers_of_quic_lose_their_shims, 10_000, |bytes| {
         quic::buffers(bytes);

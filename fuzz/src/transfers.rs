@@ -7,8 +7,8 @@ use std::net::SocketAddr;
 
 use levelflow_journal::Sender;
 use levelflow_laws::{FlowInfo, LAWS, params};
-use levelflow_probe::message::{CONTROL_BYTES, MAX_MESSAGE_BYTES, Message};
-use levelflow_probe::{Channel, Limits, Probe, Reflector, Settings};
+use levelflow_probe::message::{CONTROL_BYTES, MAX_MESSAGE_BYTES, Message, Session};
+use levelflow_probe::{Channel, EcnProbe, Idle, Limits, Probe, Reflector, Settings};
 use levelflow_transport::{LONGEST_ACK, Received, Receiver};
 use levelflow_units::{Bytes, Duration, Rate, Time};
 use levelflow_wire::shim::{MAX_PREFIX_BYTES, Shim};
@@ -184,9 +184,53 @@ pub fn message(bytes: &[u8]) {
     }
 }
 
+/// Near end of a measurement.
+enum Near {
+    Probe(Box<Probe>),
+    Ecn(Box<EcnProbe>),
+}
+
+impl Near {
+    fn handle_timeout(&mut self, now: Time) {
+        match self {
+            Self::Probe(probe) => probe.handle_timeout(now),
+            Self::Ecn(probe) => probe.handle_timeout(now),
+        }
+    }
+
+    fn poll_transmit(&mut self, now: Time, wire: &mut [u8; MAX_MESSAGE_BYTES]) -> Option<(Channel, usize)> {
+        match self {
+            Self::Probe(probe) => probe.poll_transmit(now, wire),
+            Self::Ecn(probe) => {
+                let (channel, length, _) = probe.poll_transmit(now, wire)?;
+                Some((channel, length))
+            }
+        }
+    }
+
+    fn handle_input(&mut self, now: Time, channel: Channel, reply: &[u8], choices: &mut Choices<'_>) {
+        match self {
+            Self::Probe(probe) => probe.handle_input(now, channel, reply),
+            Self::Ecn(probe) => probe.handle_input(now, channel, reply, choices.below(4) as u8),
+        }
+    }
+
+    /// Computes the results so far.
+    fn evaluate(&self) {
+        match self {
+            Self::Probe(probe) => {
+                let _ = (probe.outcome(), probe.now_at(), probe.poll_timeout());
+            }
+            Self::Ecn(probe) => {
+                let _ = (probe.outcome(), probe.poll_timeout());
+            }
+        }
+    }
+}
+
 /// Two ends of a measurement, and the network between them.
 struct Measurement {
-    probe: Probe,
+    probe: Near,
     reflector: Reflector,
     now: Time,
     /// Requests on each channel.
@@ -196,30 +240,78 @@ struct Measurement {
     attacker: SocketAddr,
 }
 
-/// Runs a measurement through the network, with an attacker at another address that has copies of messages but no token. A
-/// reply is never longer than the request. Load goes only to the client.
-///
-/// # Panics
-/// When the property above is violated.
-pub fn measurement(bytes: &[u8]) {
-    let mut choices = Choices::new(bytes);
+/// Addresses of the client's two channels.
+const CLIENT: [&str; 2] = ["192.0.2.1:5", "192.0.2.1:6"];
+
+fn reflector() -> Reflector {
     let limits = Limits {
         max_rate: Rate::clamped(1e9),
         time: Duration::from_secs(60),
     };
+    Reflector::new(limits, RandomState::new())
+}
+
+fn address(text: &str) -> SocketAddr {
+    text.parse().expect("an address")
+}
+
+/// Runs a measurement.
+///
+/// # Panics
+/// As [`run`].
+pub fn measurement(bytes: &[u8]) {
     let settings = Settings {
         time: Duration::from_secs(1),
         max_rate: Rate::clamped(1e9),
         around: 28,
     };
-    let address = |text: &str| text.parse().expect("an address");
+    let probe = Near::Probe(Box::new(Probe::new(Time::ZERO, settings, 9)));
+    run(bytes, probe, reflector());
+}
+
+/// Runs a test for L4S.
+///
+/// # Panics
+/// As [`run`].
+pub fn l4s(bytes: &[u8]) {
+    let mut reflector = reflector();
+    let (mut hello, mut answer) = ([0; CONTROL_BYTES], [0; CONTROL_BYTES]);
+    Message::Hello { id: 9 }.encode(&mut hello);
+    let tokens = CLIENT.map(|client| {
+        reflector.handle_input(Time::ZERO, address(client), &hello, 0, &mut answer);
+        match Message::decode(&answer) {
+            Some(Message::Welcome { token, .. }) => token,
+            other => panic!("{other:?} instead of a token"),
+        }
+    });
+    let session = Session {
+        id: 9,
+        tokens,
+        pings: 0,
+        sent: 0,
+        pulls: 0,
+        most_packets: 0,
+        around: 28,
+    };
+    let idle = Idle::of(&[Some(0.02)]).expect("a round-trip time");
+    let probe = EcnProbe::new(Time::ZERO, session, [1e9; 2], &idle);
+    run(bytes, Near::Ecn(Box::new(probe)), reflector);
+}
+
+/// Runs a measurement through the network, with an attacker at another address that has copies of messages but no token. A
+/// reply is never longer than the request. Load goes only to the client.
+///
+/// # Panics
+/// When the property above is violated.
+fn run(bytes: &[u8], probe: Near, reflector: Reflector) {
+    let mut choices = Choices::new(bytes);
     let mut ends = Measurement {
-        probe: Probe::new(Time::ZERO, settings, 9),
-        reflector: Reflector::new(limits, RandomState::new()),
+        probe,
+        reflector,
         now: Time::ZERO,
         requests: [Held::default(), Held::default()],
         replies: Held::default(),
-        client: [address("192.0.2.1:5"), address("192.0.2.1:6")],
+        client: CLIENT.map(address),
         attacker: address("[2001:db8::2]:7"),
     };
     while choices.are_left() {
@@ -238,10 +330,10 @@ pub fn measurement(bytes: &[u8]) {
                     continue;
                 };
                 let channel = *choices.of(&[Channel::Call, Channel::Load]);
-                ends.probe.handle_input(ends.now, channel, &reply);
+                ends.probe.handle_input(ends.now, channel, &reply, &mut choices);
             }
         }
-        let _ = (ends.probe.outcome(), ends.probe.now_at(), ends.probe.poll_timeout());
+        ends.probe.evaluate();
     }
 }
 

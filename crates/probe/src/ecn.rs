@@ -11,7 +11,7 @@ use serde::Serialize;
 
 use crate::estimate::Idle;
 use crate::marking::{Marking, Sample};
-use crate::message::{Arrived, CONTROL_BYTES, MAX_MESSAGE_BYTES, Message, Session};
+use crate::message::{Arrived, Bounds, CONTROL_BYTES, MAX_MESSAGE_BYTES, Message, Session};
 use crate::probe::{Channel, Failure};
 use crate::reflector::LOAD_BYTES;
 use crate::tally::{Tally, signed};
@@ -345,15 +345,29 @@ impl EcnProbe {
     pub fn handle_input(&mut self, now: Time, lane: Channel, wire: &[u8], ecn: u8) {
         match Message::decode(wire) {
             Some(Message::Pong {
-                id, seq, load, seen, ..
+                id,
+                seq,
+                at,
+                pings,
+                load,
+                seen,
             }) if id == self.session.id && lane == Channel::Call => {
-                self.pong(now, seq, load, [seen, ecn]);
+                let bounds = Bounds {
+                    sent: self.sent,
+                    pings: self.session.pings + self.pings.len() as u64,
+                    size: self.size() as u64,
+                    now: now.as_ps() / 1000,
+                };
+                if bounds.allow(at, pings, &load) {
+                    self.pong(now, seq, load, [seen, ecn]);
+                }
             }
             Some(Message::Load { id, token, seq, sent })
                 if id == self.session.id
                     && lane == Channel::Load
                     && token == self.session.tokens[1]
-                    && wire.len() == LOAD_BYTES =>
+                    && wire.len() == LOAD_BYTES
+                    && seq < self.most_packets() =>
             {
                 self.down.take(now.as_ps() / 1000, sent, seq, self.size() as u64, ecn);
             }
@@ -361,11 +375,19 @@ impl EcnProbe {
         }
     }
 
+    /// Upper bound on the number of load packets of the reflector.
+    fn most_packets(&self) -> u64 {
+        let time = (RISE_TIME + FALL_TIME + CLASSIC_TIME).as_secs_f64();
+        let bytes = CLASSIC.0 * self.capacity[1] / 8.0 * time;
+        self.session
+            .most_packets
+            .saturating_add((bytes / LOAD_BYTES as f64 + 1000.0) as u64)
+    }
+
     fn pong(&mut self, now: Time, seq: u64, load: Arrived, fields: [u8; 2]) {
-        let counted = load.packets <= load.sent && load.sent <= self.sent && load.marked <= load.packets;
         let place = seq.checked_sub(self.session.pings).map(|place| place as usize);
         let ping = place.and_then(|place| self.pings.get_mut(place));
-        let Some(ping) = ping.filter(|ping| counted && ping.trip.is_none()) else {
+        let Some(ping) = ping.filter(|ping| ping.trip.is_none()) else {
             return;
         };
         ping.trip = Some(now.since(ping.sent));

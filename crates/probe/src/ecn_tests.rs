@@ -10,9 +10,9 @@ use levelflow_units::{Buffer, Bytes, Duration, Rate, Time};
 
 use crate::ecn::{EcnProbe, EcnWay};
 use crate::l4s::L4s;
-use crate::message::{CONTROL_BYTES, MAX_MESSAGE_BYTES, Message, Session};
+use crate::message::{Arrived, Bounds, CONTROL_BYTES, MAX_MESSAGE_BYTES, Message, Session};
 use crate::probe::{Channel, Outcome};
-use crate::{Idle, Limits, Loaded, Marking, Queue, Reflector};
+use crate::{Idle, Limits, Loaded, Marking, Queue, Reflector, Sample};
 
 const AROUND: usize = 42;
 const CAPACITY_BPS: f64 = 20e6;
@@ -80,6 +80,7 @@ fn session(reflector: &mut Reflector) -> Session {
         pings: 0,
         sent: 0,
         pulls: 0,
+        most_packets: 0,
         around: AROUND,
     }
 }
@@ -268,4 +269,45 @@ fn a_path_that_clears_or_drops_ect1_is_named() {
         let text = report(&ways, idle, Queue::Aqm).text();
         assert_eq!(text.matches("ECT(1) is rewritten").count(), 1, "{text}");
     }
+}
+
+#[test]
+fn replies_with_impossible_counts_are_ignored() {
+    let bounds = Bounds {
+        sent: 3,
+        pings: 2,
+        size: 1242,
+        now: 50,
+    };
+    let right = Arrived {
+        packets: 2,
+        bytes: 2 * 1242,
+        sent: 3,
+        last_sent: 50,
+        last_arrived: 90,
+        longest: 40,
+        marked: 2,
+    };
+    assert!(bounds.allow(90, 2, &right));
+    assert!(!bounds.allow(89, 2, &right) && !bounds.allow(90, 3, &right));
+    for wrong in [
+        Arrived { packets: 4, ..right },
+        Arrived { bytes: 1242, ..right },
+        Arrived { sent: 4, ..right },
+        Arrived { last_sent: 51, ..right },
+        Arrived { marked: 3, ..right },
+    ] {
+        assert!(!bounds.allow(90, 2, &wrong), "{wrong:?}");
+    }
+}
+
+#[test]
+fn delays_of_opposite_sign_do_not_overflow() {
+    let sample = |delay| Sample {
+        delay,
+        packets: 10,
+        marked: 10,
+    };
+    let marking = Marking::of(&[sample(i64::MIN), sample(i64::MAX)], 1e-3, 0.0);
+    assert_ne!(marking, Marking::None);
 }

@@ -82,7 +82,7 @@ impl Marking {
         let blocks: Vec<Block> = samples
             .iter()
             .map(|sample| Block {
-                delay: (sample.delay - base) as f64 / 1e9,
+                delay: sample.delay.abs_diff(base) as f64 / 1e9,
                 packets: sample.packets,
                 marked: sample.marked,
             })

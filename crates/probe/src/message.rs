@@ -34,6 +34,32 @@ pub struct Arrived {
     pub marked: u64,
 }
 
+/// Bounds of the counts in a reply to a ping.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bounds {
+    /// Load packets sent.
+    pub(crate) sent: u64,
+    /// Pings sent.
+    pub(crate) pings: u64,
+    /// Size of a load packet on the wire, bytes.
+    pub(crate) size: u64,
+    /// Time by the client's clock, ns.
+    pub(crate) now: u64,
+}
+
+impl Bounds {
+    /// True if a reply from the time `at` of the reflector's clock, with these counts of pings and load, is possible.
+    pub(crate) fn allow(&self, at: u64, pings: u64, load: &Arrived) -> bool {
+        load.packets <= load.sent
+            && load.sent <= self.sent
+            && load.marked <= load.packets
+            && load.packets.checked_mul(self.size) == Some(load.bytes)
+            && load.last_sent <= self.now
+            && load.last_arrived <= at
+            && pings <= self.pings
+    }
+}
+
 /// Session between a probe and a reflector, after a measurement.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Session {
@@ -47,6 +73,8 @@ pub struct Session {
     pub sent: u64,
     /// Requests for load sent.
     pub pulls: u64,
+    /// Upper bound on the load packets of the reflector.
+    pub most_packets: u64,
     /// Size of the headers before the payload of a datagram on the wire, bytes.
     pub around: usize,
 }

@@ -11,7 +11,7 @@
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
 use crate::estimate::{Idle, Loaded};
-use crate::message::{Arrived, CONTROL_BYTES, MAX_MESSAGE_BYTES, Message, Session};
+use crate::message::{Arrived, Bounds, CONTROL_BYTES, MAX_MESSAGE_BYTES, Message, Session};
 use crate::reflector::LOAD_BYTES;
 use crate::search::{LoadStep, Search};
 use crate::tally::{Tally, signed};
@@ -215,6 +215,7 @@ impl Probe {
             pings: self.pings.len() as u64,
             sent: self.sent,
             pulls: self.pulls,
+            most_packets: self.most_packets(),
             around: self.settings.around,
         })
     }
@@ -484,18 +485,17 @@ impl Probe {
     }
 
     fn pong(&mut self, now: Time, seq: u64, at: u64, pings: u64, load: Arrived) -> bool {
-        let size = (LOAD_BYTES + self.settings.around) as u64;
-        let counted = load.packets <= load.sent
-            && load.sent <= self.sent
-            && load.marked <= load.packets
-            && load.packets.checked_mul(size) == Some(load.bytes)
-            && load.last_sent <= now.as_ps() / 1000
-            && load.last_arrived <= at
-            && pings <= self.pings.len() as u64;
+        let bounds = Bounds {
+            sent: self.sent,
+            pings: self.pings.len() as u64,
+            size: (LOAD_BYTES + self.settings.around) as u64,
+            now: now.as_ps() / 1000,
+        };
+        let possible = bounds.allow(at, pings, &load);
         let Some(ping) = self
             .pings
             .get_mut(seq as usize)
-            .filter(|ping| counted && ping.trip.is_none())
+            .filter(|ping| possible && ping.trip.is_none())
         else {
             return false;
         };
