@@ -65,8 +65,14 @@ pub fn damaged_buffer(bytes: &[u8]) -> Vec<u8> {
     buffer
 }
 
-/// Reads text as a key and as a fingerprint. Either the text is rejected with a one-line error that does not contain
-/// it, or printing and parsing preserve the fingerprint.
+/// Errors of keys. They are constants, so they contain nothing of a secret key.
+const KEY_ERRORS: [&str; 2] = [
+    "key: not a private key in PEM",
+    "key: TLS 1.3 does not support its type",
+];
+
+/// Reads text as a key and as a fingerprint. A rejected key gets one of [`KEY_ERRORS`], and a rejected fingerprint a
+/// one-line error. Printing and parsing preserve an accepted fingerprint.
 ///
 /// # Panics
 /// When the property above is violated.
@@ -75,7 +81,7 @@ pub fn keys(bytes: &[u8]) {
     let pem = format!("-----BEGIN PRIVATE KEY-----\n{text}\n-----END PRIVATE KEY-----\n");
     for key in [&*text, &pem] {
         if let Err(error) = Identity::from_pem(key) {
-            assert!(!error.to_string().contains('\n'), "{error}");
+            assert!(KEY_ERRORS.contains(&&*error.to_string()), "{error}");
         }
     }
     match text.parse::<Fingerprint>() {
