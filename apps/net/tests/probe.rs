@@ -197,10 +197,11 @@ fn a_far_end_on_ipv6_needs_no_privileges() {
         "[::1]:0",
         &["--max-rate", "3 Mb/s"],
     );
-    let (code, said, complaint) = run(net(&["probe", &at, "--time", "4 s"]));
+    let (code, said, complaint) = run(net(&["probe", &at, "--time", "4 s", "--what-if"]));
     assert_eq!(code, Some(0), "{complaint}");
     assert_eq!(said.matches("at least ").count(), 2, "{said}");
     assert!(said.contains("Grade A"), "{said}");
+    assert!(said.contains("No simulation") && !said.contains("tc "), "{said}");
 }
 
 #[test]
