@@ -298,8 +298,8 @@ pub fn l4s(bytes: &[u8]) {
     run(bytes, Near::Ecn(Box::new(probe)), reflector);
 }
 
-/// Runs a measurement through the network, with an attacker at another address that has copies of messages but no token. A
-/// reply is never longer than the request. Load goes only to the client.
+/// Runs a measurement through the network, with an attacker at another address that has copies of messages but no
+/// token. A reply is never longer than the request. Load goes only to the client.
 ///
 /// # Panics
 /// When the property above is violated.

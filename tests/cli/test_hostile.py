@@ -10,6 +10,7 @@ import pytest
 from conftest import COMMAND, network
 
 from levelflow import lab
+from levelflow.importing.transfers import READERS
 
 STUDY = """
 [study]
@@ -59,10 +60,15 @@ def test_a_named_file_without_end_is_refused(process, tmp_path, value, file, sai
     assert_one_line(process("run", "s.toml"), said)
 
 
-@pytest.mark.parametrize("key", ["csv", "mahimahi", "cdf"])
+@pytest.mark.parametrize("key", ["csv", "mahimahi", "cdf", "htsim_ps", "htsim_us", "hpcc"])
 def test_an_error_has_nothing_of_a_secret_file(levelflow, tmp_path, key):
     (tmp_path / "secret.txt").write_text(f"{SECRET}\nbin:*:19000::::::\n")
-    write(tmp_path, **{"flow_x1_size" if key == "cdf" else "link_1_changes": {key: "secret.txt"}})
+    if key in READERS:
+        flow = f'name = "x1"\nlaw = "cubic"\ntransfers = {{ {key} = "secret.txt" }}\n'
+        link = 'from = "h0"\nto = "h1"\ncapacity = "1 Gb/s"\ndelay = "1 us"\n'
+        (tmp_path / "s.toml").write_text(f'name = "s"\nduration = "1 s"\n[[flow]]\n{flow}[[link]]\n{link}')
+    else:
+        write(tmp_path, **{"flow_x1_size" if key == "cdf" else "link_1_changes": {key: "secret.txt"}})
     done = levelflow("run", "s.toml")
     assert_one_line(done, "secret.txt")
     assert "secret:" not in done.stderr
@@ -72,7 +78,12 @@ def test_an_error_has_nothing_of_a_secret_file(levelflow, tmp_path, key):
 def test_a_web_page_names_no_files(tmp_path):
     file = tmp_path / "sizes.csv"
     file.write_text("1000,1\n")
-    for key, value in (("link.1.changes", {"csv": str(file)}), ("flow.x1.size", {"cdf": str(file)})):
+    named = (
+        ("link.1.changes", {"csv": str(file)}),
+        ("flow.x1.size", {"cdf": str(file)}),
+        ("flow.x1.transfers", {"hpcc": str(file)}),
+    )
+    for key, value in named:
         said = lab.predict(json.dumps(network().set(key, value).raw).encode())[1]["wrong"]
         assert "files are not read here" in said
 

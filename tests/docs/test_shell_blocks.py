@@ -38,9 +38,16 @@ def blocks(page):
 
 
 def commands(lines):
-    """Yields complete commands. A line with a final backslash or an open quote continues in the next line."""
-    waiting = ""
+    """Yields complete commands. A line with a final backslash or an open quote continues in the next line. The text of
+    `<< 'END'` is no command.
+    """
+    waiting = end = ""
     for line in lines:
+        if end:
+            end = "" if line == end else end
+            continue
+        here = re.search(r"<< '(\w+)'$", line)
+        end = here[1] if here else ""
         text = waiting + line
         if text.endswith("\\"):
             waiting = text[:-1]

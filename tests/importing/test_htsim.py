@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from levelflow import ScenarioError
-from levelflow.importing import build, htsim_matrix
-from levelflow.importing.source import Source
+from levelflow.importing import build
 
 #: 8 hosts, 4 switches of each lower tier, 2 of the top tier; bundles of 2 links below the top tier.
 TOPOLOGY = """# by hand
@@ -225,28 +224,16 @@ trigger id 2 oneshot
         (MATRIX, "0->7 id 1", "0-> id 1", "line 3: host is ''"),
         (MATRIX, "id 1", "idd 1", "line 3: unknown keyword 'idd'; did you mean 'id'?"),
         (MATRIX, "id 1", "id 0", "line 3: id is '0'"),
-        (MATRIX, "start 0 size", "size", "line 3: needs either a start or a trigger"),
-        (MATRIX, "start 0 ", "start 0 trigger 1 ", "line 3: needs either a start or a trigger"),
+        (MATRIX, "start 0 size", "size", "line 3: needs a start"),
+        (MATRIX, "start 0 ", "start 0 trigger 1 ", "line 3: triggers are not supported"),
         (MATRIX, "size 2000000", "size -1", "line 3: size is '-1'"),
         (MATRIX, "size 2000000", "", "line 3: needs a size above 0"),
         (MATRIX, "size 2000000", "size", "line 3: size needs a number"),
         (MATRIX, "start 0 ", "start 1.5 ", "line 3: start is '1.5'"),
         (MATRIX, "start 0 ", "start 99999999999999999999 ", "line 3: start is '99999999999999999999'"),
-        (CHAIN, "Triggers 2", "Triggers 1", "Triggers is 1, but the file has 2"),
-        (CHAIN, "send_done_trigger 1", "", "line 7: trigger 1 never fires"),
-        (CHAIN, "trigger id 2 oneshot", "trigger id 3 oneshot", "line 5: trigger 2 is used, but not declared"),
-        (CHAIN, "start 0", "trigger 2", "line 4: 3 transfers never start: they wait for each other in a circle"),
-        (CHAIN, "trigger id 1 oneshot", "trigger id 1 barrier count 2", "line 7: trigger 1 needs 2 activations, but 1"),
-        (CHAIN, "trigger id 1 oneshot", "trigger id 1 barrier", "line 7: a barrier needs a count"),
-        (CHAIN, "trigger id 1 oneshot", "trigger id 1 twoshot", "line 7: unknown keyword 'twoshot'"),
-        (CHAIN, "trigger id 1 oneshot", "trigger id 1", "line 7: a trigger needs an id, and one of oneshot"),
-        (
-            CHAIN,
-            "recv_done_trigger 2",
-            "send_done_trigger 1",
-            "line 7: trigger 1 is a oneshot, but 2 connections fire it",
-        ),
-        (CHAIN, "Triggers 2", "Triggers 2\nFailures 1", "Failures is 1, but the file has 0"),
+        (CHAIN, "Triggers 2", "Triggers 2", "line 4: triggers are not supported: a transfer cannot wait for other"),
+        (MATRIX, "Nodes", "Triggers 1\nNodes", "Triggers is 1, but the file has 0"),
+        (MATRIX, "Nodes", "Failures 1\nNodes", "Failures is 1, but the file has 0"),
         (
             f"{MATRIX}failure switch_type TOR switch_id 0 link_id 0\n",
             "",
@@ -300,34 +287,3 @@ def test_a_changed_file_is_read_or_refused_in_one_line(tmp_path_factory, text, e
     path.write_text(text, encoding="utf-8")
     line = complaint([path])
     assert line is None or re.fullmatch(rf"{re.escape(str(path))}(, line \d+)?: .+", line)
-
-
-@given(st.integers(2, 30), st.randoms(use_true_random=False))
-def test_a_barrier_waits_for_all_and_a_circle_is_found(count, random):
-    """Random forests of triggers are accepted; one more condition that closes a circle is refused."""
-    rows, triggers = [], []
-    for number in range(1, count + 1):
-        start = "start 0" if number == 1 else f"trigger {number}"
-        rows.append([f"0->1 id {number} {start} size 1", ""])
-    for number in range(2, count + 1):
-        rows[random.randrange(number - 1)][1] += f" {number}"
-    # A connection can name two triggers only.
-    if any(len(names.split()) > 2 for _, names in rows):
-        return
-    lines = []
-    for text, names in rows:
-        keys = zip(("send_done_trigger", "recv_done_trigger"), names.split(), strict=False)
-        lines.append(text + "".join(f" {key} {name}" for key, name in keys))
-    triggers = [f"trigger id {number} oneshot" for number in range(2, count + 1)]
-    head = [f"Nodes 2\nConnections {count}\nTriggers {count - 1}"]
-    source = Source(None, "\n".join(head + lines + triggers))
-    traffic = htsim_matrix.read(source, "ps")
-    assert sum(len(one.after) for one in traffic.transfers) == count - 1
-    circular = source.text.replace("id 1 start 0", "id 1 trigger 1").replace(
-        f"Triggers {count - 1}", f"Triggers {count}"
-    )
-    lines = circular.splitlines()
-    last = next(n for n in range(2 + count, 2, -1) if "recv_done" not in lines[n])
-    lines[last] += " recv_done_trigger 1"
-    with pytest.raises(ScenarioError, match="in a circle"):
-        htsim_matrix.read(Source(None, "\n".join([*lines, "trigger id 1 oneshot"])), "ps")

@@ -133,8 +133,8 @@ impl Rights<'_> {
     }
 }
 
-/// Returns the filter of system calls; `None` for a processor that the library does not know. `opens_tcp` allows new TCP
-/// sockets.
+/// Returns the filter of system calls; `None` for a processor that the library does not know. `opens_tcp` allows new
+/// TCP sockets.
 fn filter(opens_tcp: bool) -> Option<BpfProgram> {
     let arch = TargetArch::try_from(std::env::consts::ARCH).ok()?;
     let when = |conditions: Vec<Condition>| SeccompRule::new(conditions).ok();

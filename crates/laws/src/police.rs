@@ -53,8 +53,6 @@ const DRAW_TIME: f64 = 1.0 / 32.0;
 const PERIOD: Duration = Duration::from_secs(4);
 /// Time after the last offence at which a conviction ends.
 const TERM: Duration = Duration::from_secs(60);
-/// Time between two packets, in s, that is never too long for an honest flow.
-const LONGEST_GAP: f32 = 0.2;
 /// Rate that every flow may have: a fraction of the capacity, and a rate in bit/s. Senders have an initial rate, and a
 /// smallest rate at which they receive feedback.
 const LEAST_FRACTION: f64 = 1e-3;
@@ -236,20 +234,18 @@ impl Police {
     /// may follow the last one after any time.
     fn draw(&mut self, now: Time, flow: u64) {
         let account = &mut self.watched[watch(flow)];
-        if account.flow != flow {
-            let age = now.since(account.term);
-            let stays = age < if account.debt <= LITTLE { TURNS[0] } else { TURNS[1] };
-            if account.flow != 0 && stays {
-                return;
-            }
-            *account = Account {
-                flow,
-                term: now,
-                last: now,
-                at: now,
-                ..Account::default()
-            };
+        let age = now.since(account.term);
+        let stays = age < if account.debt <= LITTLE { TURNS[0] } else { TURNS[1] };
+        if account.flow != 0 && stays {
+            return;
         }
+        *account = Account {
+            flow,
+            term: now,
+            last: now,
+            at: now,
+            ..Account::default()
+        };
         self.left = self.spacing * 2.0 * self.draws.unit();
     }
 
@@ -287,13 +283,6 @@ impl Police {
             gap: Some(gap),
         })
     }
-}
-
-/// Returns the longest time between two packets of an honest flow, in s, under a law with this control interval.
-/// Slower flows are not counted in every interval.
-#[must_use]
-pub(crate) fn longest_gap(interval: Duration) -> f32 {
-    (2.0 * interval.as_secs_f64() as f32).max(LONGEST_GAP)
 }
 
 const fn watch(flow: u64) -> usize {

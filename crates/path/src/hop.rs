@@ -38,7 +38,7 @@ pub struct HopCounters {
     pub arrived: u64,
     /// Bytes of the packets that arrived.
     pub arrived_bytes: u64,
-    /// Packets dropped by a full queue or by the queue discipline.
+    /// Packets dropped by a full queue, by the queue discipline or by the policer.
     pub dropped: u64,
     /// Bytes of the dropped packets.
     pub dropped_bytes: u64,

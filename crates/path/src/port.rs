@@ -129,8 +129,8 @@ impl<S: Sink> Port<S> {
     }
 
     /// Handles an arriving packet. `payload` is the start of its UDP payload, and `source` identifies its sender. The
-    /// router counts every packet that the policer does not drop. It stamps packets with a header of its signalling, and
-    /// does not change other packets.
+    /// router counts every packet that the policer does not drop. It stamps packets with a header of its signalling,
+    /// and does not change other packets.
     pub fn arrive(&mut self, packet: &Arriving, source: u32, payload: &mut [u8]) -> PacketClass {
         let class = match header(self.params.signalling(), payload) {
             Ok(mut header) => {

@@ -285,7 +285,8 @@ impl<'a> Line<'a> {
     }
 
     /// Loads both directions at once with TCP, for at most `time`, and measures the responsiveness. An empty `control`
-    /// selects the default congestion control of each end. Calls `read` every second for progress. Returns `None` if stopped.
+    /// selects the default congestion control of each end. Calls `read` every second for progress. Returns `None` if
+    /// stopped.
     ///
     /// # Errors
     /// When the line was not measured before, or a connection fails.

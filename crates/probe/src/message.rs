@@ -1,5 +1,5 @@
-//! Messages between probe and reflector: an 8-byte header, then 64-bit numbers in big-endian order. Byte 6 of the header
-//! is an ECN field.
+//! Messages between probe and reflector: an 8-byte header, then 64-bit numbers in big-endian order. Byte 6 of the
+//! header is an ECN field.
 
 /// Length of every message except load, bytes. Requests and replies have equal length. A reflector therefore never
 /// amplifies the traffic of an attacker with a forged source address.

@@ -1,8 +1,8 @@
 //! Responsiveness under working conditions, in round trips per minute (RPM).
 //!
-//! This is the algorithm of draft-ietf-ippm-responsiveness for TCP without TLS. Connections with load are added once per
-//! interval. First the goodput must become stable, and then the responsiveness. Names in parentheses are those of the
-//! draft. HTTP is replaced by requests and replies of 8 bytes; load is sent in frames of 4 KiB.
+//! This is the algorithm of draft-ietf-ippm-responsiveness for TCP without TLS. Connections with load are added once
+//! per interval. First the goodput must become stable, and then the responsiveness. Names in parentheses are those of
+//! the draft. HTTP is replaced by requests and replies of 8 bytes; load is sent in frames of 4 KiB.
 
 use serde::Serialize;
 

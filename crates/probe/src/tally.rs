@@ -9,7 +9,8 @@ pub(crate) struct Tally {
 }
 
 impl Tally {
-    /// Counts a packet of `bytes` on the wire with the ECN field `ecn`. A reordered packet does not change the times of the newest packet.
+    /// Counts a packet of `bytes` on the wire with the ECN field `ecn`. A reordered packet does not change the times of
+    /// the newest packet.
     pub(crate) fn take(&mut self, at: u64, sent: u64, seq: u64, bytes: u64, ecn: u8) {
         let way = at.wrapping_sub(sent);
         let all = &mut self.arrived;

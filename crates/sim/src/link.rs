@@ -204,7 +204,7 @@ impl<P: Protocol> Link<P> {
             fifo: !served && wire.is_none(),
             plain: !served && wire.is_none() && aqm.is_none() && sizing.is_none() && !spec.police,
             sizing,
-            police: policing::policers(spec, seed),
+            police: Self::policers(spec, seed),
             aqm,
             changing: changes.then(changing),
             served: served.then(|| Box::new(Served::with(scheduler))),

@@ -161,7 +161,7 @@ class _Fabrics:
     def _files_of(self, config: hpcc.Config) -> None:
         for key, kind in hpcc.FILES.items():
             if f"hpcc_{kind}" not in self.found and (path := config.file(key)):
-                self.found[f"hpcc_{kind}"] = Source.read(path)
+                self.found[f"hpcc_{kind}"] = Source.read(path, named=True)
                 self.more.append(path)
 
     def _matrix(self) -> Traffic | None:
@@ -180,6 +180,8 @@ class _Fabrics:
         return traffic
 
     def _fabric(self, config: hpcc.Config | None, traffic: Traffic | None) -> Fabric:
+        if {"htsim_topology", "hpcc_topology"} <= self.found.keys():
+            self.found["hpcc_topology"].fail(0, f"{self.found['htsim_topology'].path} is a topology, too; give one")
         if "htsim_topology" in self.found:
             fabric = htsim_topology.read(self.found["htsim_topology"])
         elif "hpcc_topology" in self.found:
@@ -222,6 +224,8 @@ class _Fabrics:
             pairs = matrices.pairs(graph, "permutation")
             return [{"name": f"{a}->{b}", **shared, "from": a, "to": b} for a, b in pairs]
         path = os.path.relpath(traffic.source.path, self.folder)
+        if not path.isprintable():
+            traffic.source.fail(0, "a scenario cannot contain this path; rename the file")
         flow = {"name": _stem(traffic.source), **shared, "transfers": {traffic.format: path}}
         entries(flow, traffic)  # raises the errors of `levelflow run` already now
         return [flow]

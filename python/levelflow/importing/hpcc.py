@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from levelflow.importing.parts import PS_PER_S, Fabric, Marks, Traffic, Transfer, Wire, host
-from levelflow.importing.source import LARGEST, quoted
+from levelflow.importing.source import LARGEST
 
 if TYPE_CHECKING:
     from levelflow.importing.source import Source
@@ -102,7 +102,7 @@ class Config:
         tried = [Path(name), beside / name, beside.parent / name, beside / Path(name).name]
         found = next((path for path in tried if path.is_file()), None)
         if found is None:
-            self.source.fail(line, f"{key}: {quoted(name)} does not exist")
+            self.source.fail(line, f"{key}: {self.source.quoted(name)} does not exist")
         return found
 
     def law(self) -> tuple[str, str] | None:
@@ -111,7 +111,7 @@ class Config:
             return None
         line, (mode, *_) = self.values["CC_MODE"]
         if mode not in LAWS:
-            self.source.fail(line, f"CC_MODE is {quoted(mode)}; allowed: {', '.join(LAWS)}")
+            self.source.fail(line, f"CC_MODE is {self.source.quoted(mode)}; allowed: {', '.join(LAWS)}")
         return mode, LAWS[mode]
 
     def number(self, key: str, usual: float) -> float:
@@ -303,7 +303,7 @@ def _check_host(source: Source, line: int, number: int, fabric: Fabric | None) -
 
 def _number(source: Source, line: int, what: str, word: str) -> float:
     if not re.fullmatch(r"[0-9]{1,20}(\.[0-9]{0,20})?(e-?[0-9]{1,2})?", word) or float(word) > LARGEST:
-        source.fail(line, f"{what} is {quoted(word)}; allowed: a number, at least 0")
+        source.fail(line, f"{what} is {source.quoted(word)}; allowed: a number, at least 0")
     return float(word)
 
 
@@ -314,5 +314,5 @@ def _quantity(
     number = _number(source, line, what, found[1]) * units[found[2]] if found else 0.0
     if not found or (what == "rate" and number <= 0):
         example = "100Gbps" if what == "rate" else "1000ns"
-        source.fail(line, f"{what} is {quoted(word)}; allowed: a number with its unit, as in {example}")
+        source.fail(line, f"{what} is {source.quoted(word)}; allowed: a number with its unit, as in {example}")
     return number

@@ -1,6 +1,6 @@
 """Connection matrices of htsim and uet-htsim (`.cm`, `.tm`).
 
-Format: `connection_matrix.cpp` of uet-htsim (40ccb05), lines 675-938; triggers: `trigger.cpp`. The unit of start times
+Format: `connection_matrix.cpp` of uet-htsim (40ccb05), lines 675-938. The unit of start times
 depends on the program that reads the file. `main_ndp.cpp`, and `main_eqds.cpp` of csg-htsim, read picoseconds. The UEC,
 EQDS, RoCE and Swift senders of uet-htsim read microseconds (`uec.cpp` 616, `eqds.cpp` 430, `roce.cpp` 134,
 `main_swift.cpp` 375).
@@ -8,10 +8,9 @@ EQDS, RoCE and Swift senders of uet-htsim read microseconds (`uec.cpp` 616, `eqd
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
-from levelflow.importing.parts import PS_PER_US, After, Traffic, Transfer
+from levelflow.importing.parts import PS_PER_US, Traffic, Transfer
 from levelflow.importing.source import LARGEST
 
 if TYPE_CHECKING:
@@ -19,23 +18,12 @@ if TYPE_CHECKING:
 
 COUNTS = ("Nodes", "Connections", "Triggers", "Failures")
 #: Keywords of a connection that have a number.
-NUMBERS = ("id", "start", "size", "trigger", "send_done_trigger", "recv_done_trigger", "prio")
-KINDS = ("oneshot", "multishot", "barrier")
+NUMBERS = ("id", "start", "size", "prio")
+TRIGGERS = ("trigger", "send_done_trigger", "recv_done_trigger")
 SWITCHES = ("TOR", "AGG", "CORE")
 #: Start times above the first limit are implausible as microseconds, below the second one as picoseconds.
 MOST_US, LEAST_PS = 1_000, 1_000_000
 UNITS = {"ps": 1, "us": PS_PER_US}
-
-
-@dataclass
-class _Trigger:
-    """Trigger: `fired_by` are the events that activate it, `starts` the transfers that it starts."""
-
-    line: int
-    kind: str | None = None
-    count: int = 1
-    fired_by: list[After] = field(default_factory=list)
-    starts: list[int] = field(default_factory=list)
 
 
 def recognise(source: Source) -> bool:
@@ -57,17 +45,15 @@ class _Reader:
         self.source, self.unit = source, UNITS[unit]
         self.traffic = Traffic(source, f"htsim_{unit}", [])
         self.counts: dict[str, int] = {}
-        self.triggers: dict[int, _Trigger] = {}
-        self.waits: dict[int, tuple[int, int]] = {}  # line and trigger of transfers that a trigger starts
         self.priorities: set[int] = set()
-        self.messages = self.declared = 0
+        self.messages = 0
 
     def read(self) -> Traffic:
         for line, words in self.source.lines():
             if "->" in words[0]:
                 self._connection(line, words)
-            elif words[0] == "trigger":
-                self._trigger(line, words)
+            elif words[0] in TRIGGERS:
+                self._trigger(line)
             elif words[0] == "failure":
                 self._failure(line, words)
             elif words[0] in COUNTS and not self.traffic.transfers:
@@ -75,7 +61,6 @@ class _Reader:
             else:
                 self.source.unknown(line, "keyword", words[0], [*COUNTS, "SRC->DST", "trigger", "failure"])
         self._check_counts()
-        self._connect()
         if len(self.priorities) > 1:
             self.traffic.notes.append("not carried over: prio; all transfers have the same priority")
         if self.messages:
@@ -99,16 +84,9 @@ class _Reader:
         size = values.get("size", 0)
         if not size:
             source.fail(line, "needs a size above 0; connections without end are not supported")
-        if ("start" in values) == ("trigger" in values):
-            source.fail(line, "needs either a start or a trigger")
-        index = len(self.traffic.transfers)
-        self.traffic.transfers.append(Transfer(a, b, size, values.get("start", 0) * self.unit))
-        if "trigger" in values:
-            self.waits[index] = line, values["trigger"]
-            self._trigger_of(line, values["trigger"]).starts.append(index)
-        for key, event in (("send_done_trigger", "sent"), ("recv_done_trigger", "received")):
-            if values.get(key):
-                self._trigger_of(line, values[key]).fired_by.append(After(event, index))
+        if "start" not in values:
+            source.fail(line, "needs a start")
+        self.traffic.transfers.append(Transfer(a, b, size, values["start"] * self.unit))
         self.priorities.add(values.get("prio", -1))
 
     def _values(self, line: int, words: list[str]) -> dict[str, int]:
@@ -122,6 +100,8 @@ class _Reader:
                 if value.isdigit():  # the number of a message is optional
                     next(rest)
                 continue
+            if key in TRIGGERS:
+                self._trigger(line)
             if key not in NUMBERS:
                 self.source.unknown(line, "keyword", key, [*NUMBERS, "msg"])
             if key in values:
@@ -132,7 +112,7 @@ class _Reader:
             whole, _, fraction = value.partition(".")
             if key == "start" and not fraction.strip("0"):
                 value = whole
-            least = int(key in ("id", "trigger"))
+            least = int(key == "id")
             values[key] = self.source.whole(
                 line, key, value, least, LARGEST // self.unit if key == "start" else LARGEST
             )
@@ -147,33 +127,8 @@ class _Reader:
         if source == target:
             self.source.fail(line, f"host {source} cannot send to itself")
 
-    def _trigger_of(self, line: int, number: int) -> _Trigger:
-        return self.triggers.setdefault(number, _Trigger(line))
-
-    def _trigger(self, line: int, words: list[str]) -> None:
-        source = self.source
-        found: dict[str, int] = {}
-        kinds = []
-        rest = iter(range(1, len(words)))
-        for place in rest:
-            if words[place] in KINDS:
-                kinds.append(words[place])
-            elif words[place] in ("id", "count"):
-                if place + 1 == len(words):
-                    source.fail(line, f"{words[place]} needs a number")
-                found[words[place]] = source.whole(line, words[place], words[place + 1], 1)
-                next(rest)
-            else:
-                source.unknown(line, "keyword", words[place], ["id", "count", *KINDS])
-        if len(kinds) != 1 or "id" not in found:
-            source.fail(line, "a trigger needs an id, and one of oneshot, multishot, barrier")
-        trigger = self._trigger_of(line, found["id"])
-        if trigger.kind:
-            source.fail(line, f"trigger {found['id']} is there twice")
-        self.declared += 1
-        trigger.kind, trigger.line, trigger.count = kinds[0], line, found.get("count", 1)
-        if kinds[0] == "barrier" and "count" not in found:
-            source.fail(line, "a barrier needs a count")
+    def _trigger(self, line: int) -> NoReturn:
+        self.source.fail(line, "triggers are not supported: a transfer cannot wait for other transfers")
 
     def _failure(self, line: int, words: list[str]) -> None:
         source = self.source
@@ -197,7 +152,7 @@ class _Reader:
                 self.source.fail(0, f"needs {key}")
         found = {
             "Connections": len(self.traffic.transfers),
-            "Triggers": self.declared,
+            "Triggers": 0,
             "Failures": len(self.traffic.down),
         }
         for key, count in found.items():
@@ -205,33 +160,6 @@ class _Reader:
                 self.source.fail(0, f"{key} is {self.counts.get(key, 0)}, but the file has {count}")
         if not self.traffic.transfers:
             self.source.fail(0, "has no connection")
-
-    def _connect(self) -> None:
-        """Replaces triggers by the events that fire them."""
-        for number, trigger in self.triggers.items():
-            self._check_trigger(number, trigger)
-            for index in trigger.starts:
-                self.traffic.transfers[index] = self.traffic.transfers[index]._replace(after=tuple(trigger.fired_by))
-        check_order(self.traffic, {index: line for index, (line, _) in self.waits.items()})
-
-    def _check_trigger(self, number: int, trigger: _Trigger) -> None:
-        fired = len(trigger.fired_by)
-
-        def fail(problem: str) -> None:
-            self.source.fail(trigger.line, f"trigger {number} {problem}")
-
-        if trigger.kind is None:
-            fail("is used, but not declared; add a line such as 'trigger id N oneshot'")
-        if trigger.starts and not fired:
-            fail("never fires: no connection names it as send_done_trigger or recv_done_trigger")
-        if not trigger.starts and fired:
-            fail("starts no connection")
-        if trigger.kind == "barrier" and fired != trigger.count:
-            fail(f"needs {trigger.count} activations, but {fired} connections name it")
-        if trigger.kind == "oneshot" and fired > 1:
-            fail(f"is a oneshot, but {fired} connections fire it; allowed: 1, or a barrier")
-        if trigger.kind == "multishot" and (fired > 1 or len(trigger.starts) > 1):
-            fail("is a multishot with several connections, which fire in an unknown order; allowed: oneshot, barrier")
 
 
 def read(source: Source, unit: str) -> Traffic:
@@ -242,33 +170,6 @@ def read(source: Source, unit: str) -> Traffic:
         unit: Unit of the start times, `ps` or `us`.
 
     Raises:
-        ScenarioError: If a line is invalid, a count is wrong, or a trigger never fires; one line.
+        ScenarioError: If a line is invalid, a count is wrong, or transfers wait for others; one line.
     """
     return _Reader(source, unit).read()
-
-
-def check_order(traffic: Traffic, lines: dict[int, int]) -> None:
-    """Checks that no transfer waits for itself.
-
-    Args:
-        traffic: Transfers.
-        lines: Line of each transfer that waits.
-
-    Raises:
-        ScenarioError: If transfers wait for each other in a circle.
-    """
-    left = {index: len(one.after) for index, one in enumerate(traffic.transfers) if one.after}
-    waiting: dict[int, list[int]] = {}
-    for index in left:
-        for after in traffic.transfers[index].after:
-            waiting.setdefault(after.transfer, []).append(index)
-    ready = [index for index in waiting if index not in left]
-    while ready:
-        for index in waiting.get(ready.pop(), []):
-            left[index] -= 1
-            if not left[index]:
-                del left[index]
-                ready.append(index)
-    if left:
-        first = min(left)
-        traffic.source.fail(lines[first], f"{len(left)} transfers never start: they wait for each other in a circle")

@@ -74,21 +74,6 @@ class Fabric:
     notes: list[str] = field(default_factory=list)
 
 
-class After(NamedTuple):
-    """Condition for the start of a transfer.
-
-    Attributes:
-        event: `sent` if the sender of the other transfer must have all ACKs, `received` if its receiver must have all
-            data.
-        transfer: Index of the other transfer.
-        delay: Time from the event to the start, ps.
-    """
-
-    event: str
-    transfer: int
-    delay: int = 0
-
-
 class Transfer(NamedTuple):
     """Transfer between two hosts.
 
@@ -96,15 +81,13 @@ class Transfer(NamedTuple):
         source: Number of the sending host.
         target: Number of the receiving host.
         size: Data, bytes.
-        start: Start time, ps. It counts from the last event of `after`, if there is one.
-        after: Conditions for the start.
+        start: Start time, ps.
     """
 
     source: int
     target: int
     size: int
     start: int
-    after: tuple[After, ...] = ()
 
 
 @dataclass

@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING
 
 import networkx as nx
 
-from levelflow.importing.source import quoted
-
 if TYPE_CHECKING:
     from levelflow.importing.source import Source
     from levelflow.topology.graphs import Graph
@@ -42,7 +40,7 @@ def read(source: Source, weights: Source | None = None) -> Graph:
     told = _edges(weights) if weights else {}
     for ends, (line, number) in told.items():
         if weights and ends not in edges:
-            weights.fail(line, f"{source.path} has no link from {quoted(ends[0])} to {quoted(ends[1])}")
+            weights.fail(line, f"{source.path} has no link from {source.quoted(ends[0])} to {source.quoted(ends[1])}")
         if weights and not float(number):
             weights.fail(line, "a weight is 0; allowed: above 0")
     graph = nx.MultiDiGraph()
@@ -62,9 +60,9 @@ def _edges(source: Source) -> dict[tuple[str, str], tuple[int, str]]:
         if not (a + b).isprintable():
             source.fail(line, "has a node with control characters")
         if a == b:
-            source.fail(line, f"node {quoted(a)} is linked to itself")
+            source.fail(line, f"node {source.quoted(a)} is linked to itself")
         if (a, b) in found:
-            source.fail(line, f"the link from {quoted(a)} to {quoted(b)} is there twice")
+            source.fail(line, f"the link from {source.quoted(a)} to {source.quoted(b)} is there twice")
         found[a, b] = line, number
     if not found:
         source.fail(0, "has no link")

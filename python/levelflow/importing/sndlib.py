@@ -12,8 +12,6 @@ from xml.etree.ElementTree import Element, ParseError, XMLParser
 
 import networkx as nx
 
-from levelflow.importing.source import quoted
-
 if TYPE_CHECKING:
     from levelflow.importing.source import Source
     from levelflow.topology.graphs import Graph
@@ -66,7 +64,7 @@ def read(source: Source) -> tuple[Graph, list[Demand], list[str]]:
             _number(source, link, "preInstalledModule/capacity") if link.find("preInstalledModule") is not None else 0
         )
         if not installed and not modules:
-            source.fail(0, f"link {quoted(_name(source, link))} has no capacity")
+            source.fail(0, f"link {source.quoted(_name(source, link))} has no capacity")
         smallest += not installed
         several += bool(modules) and (bool(installed) or len(modules) > 1)
         a, b = _ends(source, link, graph)
@@ -94,7 +92,7 @@ def _parse(source: Source) -> Element:
     for element in root.iter():
         element.tag = element.tag.rpartition("}")[2]
     if root.tag != "network":
-        source.fail(0, f"its root is {quoted(root.tag)}; needs network")
+        source.fail(0, f"its root is {source.quoted(root.tag)}; needs network")
     return root
 
 
@@ -120,10 +118,14 @@ def _ends(source: Source, element: Element, graph: Graph) -> tuple[str, str]:
     for end in ends:
         if end not in graph:
             source.fail(
-                0, f"{element.tag} {quoted(_name(source, element))} names a node {quoted(end)}, which does not exist"
+                0,
+                f"{element.tag} {source.quoted(_name(source, element))} names a node {source.quoted(end)}, "
+                "which does not exist",
             )
     if ends[0] == ends[1]:
-        source.fail(0, f"{element.tag} {quoted(_name(source, element))} leads from {quoted(ends[0])} to itself")
+        source.fail(
+            0, f"{element.tag} {source.quoted(_name(source, element))} leads from {source.quoted(ends[0])} to itself"
+        )
     return ends[0], ends[1]
 
 
@@ -135,7 +137,7 @@ def _number(source: Source, element: Element, path: str, least: float = 0.0) -> 
         number = math.nan
     if not least <= number < 1e15:
         what = element.get("id") or element.tag
-        source.fail(0, f"{quoted(what)}: {path} is {quoted(text)}; allowed: a number, at least {least:g}")
+        source.fail(0, f"{source.quoted(what)}: {path} is {source.quoted(text)}; allowed: a number, at least {least:g}")
     return number
 
 
@@ -145,7 +147,7 @@ def _demands(source: Source, root: Element, graph: Graph, unit: str, notes: list
         value = _number(source, demand, "demandValue")
         routing = _number(source, demand, "routingUnit") if demand.find("routingUnit") is not None else 1.0
         if not value * routing:
-            source.fail(0, f"demand {quoted(_name(source, demand))} is 0")
+            source.fail(0, f"demand {source.quoted(_name(source, demand))} is 0")
         ends = _ends(source, demand, graph)
         found.append(Demand(_name(source, demand), *ends, f"{value * routing:g} {unit}"))
     if root.find("demands/demand/admissiblePaths") is not None:

@@ -29,19 +29,21 @@ class Source:
     Attributes:
         path: Path of the file, as the user wrote it.
         text: Content.
+        named: True if another file names this file. Error messages then contain nothing of its content.
     """
 
     path: Path
     text: str
+    named: bool = False
 
     @classmethod
-    def read(cls, path: Path) -> Source:
+    def read(cls, path: Path, *, named: bool = False) -> Source:
         """Reads a file of at most 256 MiB.
 
         Raises:
             ScenarioError: If the file is unreadable.
         """
-        return cls(path, files.read(path))
+        return cls(path, files.read(path), named)
 
     def lines(self, comment: str = "#") -> Iterator[tuple[int, list[str]]]:
         """Yields the number and the words of each line that is neither empty nor a comment."""
@@ -67,17 +69,18 @@ class Source:
 
     def unknown(self, line: int, what: str, word: str, allowed: list[str]) -> NoReturn:
         """Raises the error for an unknown word."""
-        self.fail(line, f"unknown {what} {quoted(word)}; {nearest(word, allowed)}")
+        self.fail(line, f"unknown {what} {self.quoted(word)}; {nearest(word, allowed)}")
 
     def whole(self, line: int, what: str, word: str, low: int = 0, high: int = LARGEST) -> int:
         """Returns a whole number within limits."""
         number = int(word) if word.isascii() and word.isdigit() and len(word) < 20 else -1
         if not low <= number <= high:
             limits = f"{low} to {high}" if high < LARGEST else f"a whole number, at least {low}"
-            self.fail(line, f"{what} is {quoted(word)}; allowed: {limits}")
+            self.fail(line, f"{what} is {self.quoted(word)}; allowed: {limits}")
         return number
 
-
-def quoted(text: str) -> str:
-    """Returns a text in quotes, without control characters and at most `LONGEST_QUOTE` long."""
-    return repr(text if len(text) <= LONGEST_QUOTE else f"{text[:LONGEST_QUOTE]}...")
+    def quoted(self, text: str) -> str:
+        """Returns a text of the file in quotes, without control characters and at most `LONGEST_QUOTE` long."""
+        if self.named:
+            return "(not shown)"
+        return repr(text if len(text) <= LONGEST_QUOTE else f"{text[:LONGEST_QUOTE]}...")

@@ -23,7 +23,7 @@ READERS: dict[str, Callable[[Source], Traffic]] = {
     "htsim_us": lambda source: htsim_matrix.read(source, "us"),
     "hpcc": hpcc.read_flows,
 }
-#: Limit on the flow entries of a file: one per pair of hosts, and one per transfer that waits for others.
+#: Limit on the flow entries of a file: one per pair of hosts.
 MOST_ENTRIES = 100_000
 #: Keys of `[[flow]]` that the file determines.
 DETERMINED = (
@@ -73,7 +73,7 @@ def _expanded(flow: Table, place: str, folder: Path | None) -> list[Table]:
     if wrong := [key for key in DETERMINED if key in flow]:
         raise ScenarioError(f"{place}: cannot go with {wrong[0]}, which the file determines")
     try:
-        return entries(flow, READERS[kind](Source.read(folder / path)))
+        return entries(flow, READERS[kind](Source.read(folder / path, named=True)))
     except ScenarioError as error:
         raise ScenarioError(f"{place}: {error}") from None
 
@@ -86,8 +86,6 @@ def entries(flow: Table, traffic: Traffic) -> list[Table]:
     """
     pairs: dict[tuple[int, int], list[Transfer]] = {}
     for one in traffic.transfers:
-        if one.after:
-            traffic.source.fail(0, "has triggers: transfers that wait for other transfers are not supported")
         pairs.setdefault((one.source, one.target), []).append(one)
     if len(pairs) > MOST_ENTRIES:
         traffic.source.fail(0, f"has transfers between {len(pairs):,} pairs of hosts; allowed: {MOST_ENTRIES:,}")

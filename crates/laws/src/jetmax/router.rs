@@ -5,8 +5,10 @@ use levelflow_units::{Bytes, Duration, Rate};
 use super::{Header, RouterParams};
 use crate::bytes::fixed;
 use crate::law::{Arriving, PortInfo, PortView, RouterLaw};
-use crate::police::{Limits, longest_gap};
+use crate::police::Limits;
 
+/// Time between two packets, in s, that is never too long for an honest flow.
+const LONGEST_GAP_S: f64 = 0.2;
 /// Fractional bits of the fixed-point byte counts.
 const BYTE_BITS: u32 = 8;
 /// Fractional bits of the fixed-point sum of inter-packet times (`gap`), in seconds.
@@ -201,21 +203,24 @@ impl RouterLaw for Router {
     }
 
     fn claimed(params: &RouterParams, header: &Header) -> Option<f32> {
-        Some(header.gap.min(longest_gap(params.interval)))
+        Some(header.gap.min(longest_gap(params)))
     }
 
     /// Limits the virtual size to that of an honest flow: at least the size, and otherwise at most the bytes at the
     /// permitted rate. The present share would be too low: other flows would be approved before this flow slows down.
     fn correct(&self, params: &RouterParams, size: Bytes, limits: &Limits, header: &mut Header) {
         let bytes = size.get() as f64;
-        let mut gap = limits.gap.unwrap_or(header.gap);
-        if header.hop.checked_add(1) == Some(header.bottleneck) {
-            gap = gap.max((8.0 * bytes / limits.rate) as f32);
-        }
-        header.gap = gap.min(longest_gap(params.interval));
+        let here = header.hop.checked_add(1) == Some(header.bottleneck);
+        let least = if here { (8.0 * bytes / limits.rate) as f32 } else { 0.0 };
+        header.gap = limits.gap.unwrap_or(header.gap.max(least)).min(longest_gap(params));
         let most = bytes.max(limits.rate * f64::from(header.gap) / 8.0);
         header.virtual_size = header.virtual_size.max(bytes as f32).min(most as f32);
     }
+}
+
+/// Returns the longest gap that a header may claim, in s. Slower honest flows are not counted in every interval.
+fn longest_gap(params: &RouterParams) -> f32 {
+    (2.0 * params.interval.as_secs_f64()).max(LONGEST_GAP_S) as f32
 }
 
 /// Returns the nearest finite `f32`.

@@ -11,9 +11,9 @@ const PACKETS_PER_INTERVAL: f64 = 10.0;
 const PACKETS_PER_FLOW: f64 = 0.125;
 /// Longest control interval that a low capacity or many flows can cause, in seconds.
 const LONGEST_INTERVAL_S: f64 = 2.0;
-/// Longest inter-packet time of slow senders, in seconds, if the control interval is shorter. It is half of the
-/// shortest ACK timeout.
-const LONGEST_GAP_S: f64 = 0.5;
+/// Longest inter-packet time of slow senders, in seconds, if `interval` is shorter. It is half of the shortest ACK
+/// timeout.
+pub(super) const LONGEST_GAP_S: f64 = 0.5;
 
 const INTERVAL: ParamSpec = row!(
     interval,
@@ -33,7 +33,7 @@ parameters! {
             "rate of a flow before its first approved proposal",
             "value of JetMax";
         min_rate: f64 = Unit::Rate, 1e3, RATE_RANGE,
-            "smallest rate, used when other traffic fills the link; a lower value becomes one packet of the smallest size per 0.5 s, or per interval if this is longer",
+            "smallest rate, used when other traffic fills the link; a lower value becomes one packet of the smallest size per control interval",
             "value of JetMax";
         min_packet: Bytes = Unit::Size, 52.0, (1.0, 65_535.0),
             "smallest packet size of slow senders, headers included; a value below the size of the headers plus 1 B becomes this size",
@@ -93,13 +93,15 @@ impl Params {
         }
     }
 
-    /// Returns the lowest rate of a sender, bit/s. Without packets, a sender would receive no levels.
+    /// Returns the lowest rate of a sender, bit/s: about one smallest packet per control interval. Without packets, a
+    /// sender would receive no levels. A router counts a packet in two intervals, so a longer gap would be counted for
+    /// several flows. `announced` is the longest control interval of the path, in seconds.
     #[must_use]
-    pub fn floor(&self) -> f64 {
+    pub fn floor(&self, announced: f64) -> f64 {
         if self.packets_per_interval == 0.0 {
             return self.min_rate;
         }
-        let gap = self.interval.as_secs_f64().max(LONGEST_GAP_S);
+        let gap = announced.min(LONGEST_GAP_S).max(self.interval.as_secs_f64());
         self.min_rate.max(self.min_packet.as_bits_f64() / gap)
     }
 }

@@ -3,10 +3,11 @@
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
 use super::header::shortest_above;
+use super::params::LONGEST_GAP_S;
 use super::{Header, RouterParams};
 use crate::bytes::fixed;
 use crate::law::{Arriving, PortInfo, PortView, RouterLaw};
-use crate::police::{Limits, longest_gap};
+use crate::police::Limits;
 
 /// Fractional bits of the fixed-point sums of bits.
 const BIT_BITS: u32 = 8;
@@ -100,6 +101,8 @@ pub struct Router {
     pub(super) refuses: bool,
     /// Lengths of this control interval and of the two previous intervals.
     pub(super) intervals: [Duration; 3],
+    /// Measured length of the interval of `last`.
+    elapsed: Duration,
     /// Code of the longest of these intervals in headers.
     pub(super) code: u8,
     /// Upper bound of the solution from the last step, in bit/s.
@@ -191,6 +194,7 @@ impl RouterLaw for Router {
             level,
             refuses: false,
             intervals: [interval; 3],
+            elapsed: interval,
             code: shortest_above(interval.as_secs_f64()),
             bound: target,
             byte_time: byte_time(capacity),
@@ -250,8 +254,9 @@ impl RouterLaw for Router {
         let last = core::mem::replace(&mut self.last, self.sums);
         let length = match (last.start, self.last.start) {
             (Some(start), Some(end)) if end > start => end.since(start),
-            _ => elapsed,
+            _ => self.elapsed,
         };
+        self.elapsed = elapsed;
         let threshold = self.close(params, &last, length.as_secs_f64());
         self.sums = Sums::new(threshold);
     }
@@ -274,29 +279,30 @@ impl RouterLaw for Router {
     }
 
     fn claimed(params: &RouterParams, header: &Header) -> Option<f32> {
-        Some(header.gap.min(longest_gap(params.interval)))
+        Some(header.gap.min(longest_gap(params)))
     }
 
-    /// Raises the gap to the transmission time at the permitted rate. Limits the proposal to the level, or to the rate of
-    /// the flow if this is higher. Raises the limits at other links to the proposal, because an honest sender proposes
-    /// no more than they allow.
+    /// Raises a plausible gap to the transmission time at the permitted rate. Limits the proposal to the level, or to
+    /// the rate of the flow if this is higher. Raises the limits at other links to the proposal, because an honest
+    /// sender proposes no more than they allow.
     fn correct(&self, params: &RouterParams, size: Bytes, limits: &Limits, header: &mut Header) {
         let least = (size.as_bits_f64() / limits.rate) as f32;
-        header.gap = limits
-            .gap
-            .unwrap_or(header.gap)
-            .max(least)
-            .min(longest_gap(params.interval));
-        let rate = (size.as_bits_f64() / f64::from(header.gap)) as f32;
+        header.gap = limits.gap.unwrap_or(header.gap.max(least)).min(longest_gap(params));
+        let rate = (size.as_bits_f64() / f64::from(header.gap.max(least))) as f32;
         header.proposal = header.proposal.min(self.level.max(rate));
         header.lowest = header.lowest.max(header.proposal);
         header.second = header.second.max(header.proposal);
     }
 }
 
+/// Returns the longest gap that a header may claim, in s. Honest senders claim at most half of it.
+fn longest_gap(params: &RouterParams) -> f32 {
+    2.0 * params.interval.as_secs_f64().max(LONGEST_GAP_S) as f32
+}
+
 impl Router {
     /// Queues a packet at a model of the transmitter, which has the capacity of the link. Returns the queueing delay of
-    /// the packet, at most one interval.
+    /// the packet, at most the length of the interval in which the previous packet arrived.
     #[inline]
     fn queue(&mut self, packet: &Arriving) -> Duration {
         let wait = self.free_at.since(packet.now);

@@ -37,7 +37,12 @@ impl Sender {
         if !self.silence.expires(now) {
             return;
         }
-        self.rate = self.rate.min((self.rate / 2.0).max(params.initial_rate));
+        // Without feedback, the length of the control intervals is unknown.
+        self.interval = 0.0;
+        self.rate = self
+            .rate
+            .min((self.rate / 2.0).max(params.initial_rate))
+            .max(params.floor(0.0));
         self.proposal = self.rate;
         self.since = None;
         (self.limit, self.lowest, self.second) = (0, f32::MAX, f32::MAX);
@@ -113,14 +118,16 @@ impl SenderLaw for Sender {
             ref header,
             ..
         } = *feedback;
-        self.silence.end(now, rtt);
+        // The next packet may be the retransmission of a packet of the largest size.
+        let pause = Duration::from_secs_f64(self.largest.as_bits_f64() / self.rate).unwrap_or(Duration::MAX);
+        self.silence.end(now.saturating_add(pause), rtt);
         if self.acked.is_some_and(|newest| before(number, newest)) || header.new_limit == 0 {
             return;
         }
         self.acked = Some(number);
         (self.limit, self.lowest, self.second) = (header.new_limit, header.new_lowest, header.new_second);
         self.interval = header.interval();
-        let wanted = f64::from(self.lowest).max(params.floor());
+        let wanted = f64::from(self.lowest).max(params.floor(self.interval));
         let decided = self.is_decided(params, now);
         if decided && !header.is_refused() {
             self.rate = self.proposal;

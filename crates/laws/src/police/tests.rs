@@ -28,11 +28,28 @@ fn settled(seed: u64) -> (Police, f64) {
     (police, 4.0 * PERIOD.as_secs_f64())
 }
 
-/// Returns the time for which the router counts a packet with this claim.
+/// Returns the time for which a router of Level counts a packet with this claim.
 fn counted(verdict: Verdict, claim: f64) -> f64 {
-    match verdict {
-        Verdict::Pass(limits) => limits.gap.map_or(claim, f64::from),
-        Verdict::Drop => 0.0,
+    let Verdict::Pass(limits) = verdict else { return 0.0 };
+    let params = defaults::<level::RouterParams>(level::RouterParams::TABLE);
+    let mut header = level_header(claim as f32, 0.0);
+    level::Router::new(&params, &port()).correct(&params, SIZE, &limits, &mut header);
+    header.gap.into()
+}
+
+fn level_header(gap: f32, proposal: f32) -> level::Header {
+    level::Header {
+        flags: 0,
+        hop: 0,
+        limit: 1,
+        new_limit: 0,
+        lowest: proposal,
+        second: f32::MAX,
+        new_lowest: f32::MAX,
+        new_second: f32::MAX,
+        proposal,
+        gap,
+        queued: [0; 3],
     }
 }
 
@@ -135,18 +152,21 @@ proptest! {
     ) {
         let limit = f64::from(limit as f32);
         let limits = Limits { rate: limit, gap: None };
-        let (rate, size) = (part * limit, Bytes::new(bytes));
-        let gap = (size.as_bits_f64() / rate) as f32;
-        let proposal = rate + growth * (limit - rate);
-        let params = defaults::<level::RouterParams>(level::RouterParams::TABLE);
-        let header = level::Header {
-            flags: 0, hop: 0, limit: 1, new_limit: 0, lowest: proposal as f32, second: f32::MAX,
-            new_lowest: f32::MAX, new_second: f32::MAX, proposal: proposal as f32, gap, queued: [0; 3],
+        let size = Bytes::new(bytes);
+        // A sender has at least one packet per 0.5 s (Level) or 0.2 s (JetMax).
+        let paced = |longest: f64| {
+            let rate = (part * limit).max(size.as_bits_f64() / longest);
+            (rate, (size.as_bits_f64() / rate) as f32)
         };
+
+        let (rate, gap) = paced(0.5);
+        let params = defaults::<level::RouterParams>(level::RouterParams::TABLE);
+        let header = level_header(gap, (rate + growth * (limit - rate)) as f32);
         let mut corrected = header;
         level::Router::new(&params, &port()).correct(&params, size, &limits, &mut corrected);
         prop_assert_eq!(corrected, header);
 
+        let (rate, gap) = paced(0.199);
         let params = defaults::<jetmax::RouterParams>(jetmax::RouterParams::TABLE);
         // Rounding of the proposal may exceed the permitted rate.
         let growth = 1.0 + 0.999 * growth * (limit / rate - 1.0);

@@ -11,16 +11,16 @@ use super::Link;
 use crate::id::PacketId;
 use crate::packet::Slab;
 
-/// Returns the policer of each router, if the routers police headers.
-pub(super) fn policers<P: Protocol>(spec: &LinkSpec<P>, seed: u64) -> Vec<Police> {
-    let mut stream = Stream::new(seed, "police", &spec.name);
-    let routers = spec.routers.iter().filter(|_| spec.police);
-    routers
-        .map(|_| Police::new(stream.bits(), spec.capacity.bps()))
-        .collect()
-}
-
 impl<P: Protocol> Link<P> {
+    /// Returns the policer of each router, if the routers police headers.
+    pub(super) fn policers(spec: &LinkSpec<P>, seed: u64) -> Vec<Police> {
+        let mut stream = Stream::new(seed, "police", &spec.name);
+        let routers = spec.routers.iter().filter(|_| spec.police);
+        routers
+            .map(|_| Police::new(stream.bits(), spec.capacity.bps()))
+            .collect()
+    }
+
     /// Corrects the header of an arriving data packet. Returns true if the policer drops the packet. The routers do not
     /// count a dropped packet.
     #[cold]

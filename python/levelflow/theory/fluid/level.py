@@ -23,7 +23,7 @@ from levelflow.theory.laws import level
 
 #: Relative difference between two steps above which a level counts as changing.
 SAME = 1e-9
-#: Longest inter-packet time of slow senders (level/params.rs), if the control interval is shorter, s.
+#: Longest inter-packet time of slow senders (level/params.rs), if `interval` is shorter, s.
 LONGEST_GAP_S = 0.5
 
 
@@ -37,7 +37,7 @@ class LevelRouters(Routers):
         self.target = parameters["gamma"] * capacity
         self.shortest, self.packet_s = parameters["interval"], 8 * parameters["max_packet"] / capacity
         #: Lengths of this interval and of the two previous intervals.
-        self.intervals = np.tile(level.control_interval(self.shortest, self.packet_s, 0.0), (3, 1))
+        self.intervals = np.tile(level.control_interval(self.shortest, self.packet_s, np.zeros(capacity.size)), (3, 1))
         self.level, self.refuses = self.target.copy(), np.zeros(capacity.size)
         self.bound = self.target.copy()
         self.sums = _Sums(self.target)
@@ -139,12 +139,12 @@ class Level(Law):
     def rate(self, state: Floats, feedback: Feedback) -> Floats:
         """Lowers the rate immediately. Raises it when routers have evaluated the proposal and none has refused it."""
         levels = self._levels(feedback)
-        gap = np.maximum(self.interval, LONGEST_GAP_S)
+        longest = np.maximum(self.interval, feedback.path.most(feedback.signals[2]))
+        gap = np.maximum(self.interval, np.minimum(longest, LONGEST_GAP_S))
         floor = np.where(self.many > 0, np.maximum(self.least, 8 * self.smallest / gap), self.least)
         lowest = np.maximum(feedback.path.least(levels), floor)
         self.since = np.where(np.isnan(self.since) & (feedback.age > 0), feedback.now, self.since)
         knows = feedback.age > feedback.rtt
-        longest = np.maximum(self.interval, feedback.path.most(feedback.signals[2]))
         decided = knows & (feedback.now >= self.since + level.DECIDED * longest + feedback.rtt)
         accepted = decided & (feedback.path.most(feedback.signals[1]) < 0.5)
         self.sent = np.where(accepted, self.wanted, self.sent)

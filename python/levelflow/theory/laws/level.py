@@ -60,7 +60,7 @@ class Census(NamedTuple):
     least: Floats
 
 
-def control_interval(shortest: ArrayLike, packet_s: ArrayLike, flows: ArrayLike) -> Floats:
+def control_interval(shortest: Floats, packet_s: Floats, flows: Floats) -> Floats:
     """Returns control intervals, s.
 
     Args:
@@ -68,8 +68,8 @@ def control_interval(shortest: ArrayLike, packet_s: ArrayLike, flows: ArrayLike)
         packet_s: Transmission time of a packet of the size `max_packet`, s.
         flows: Number of flows on the link.
     """
-    packets = np.maximum(PACKETS, PACKETS_PER_FLOW * np.asarray(flows, dtype=np.float64))
-    return np.maximum(np.minimum(packets * np.asarray(packet_s), LONGEST_S), shortest)
+    packets = np.maximum(PACKETS, PACKETS_PER_FLOW * flows)
+    return np.maximum(np.minimum(packets * packet_s, LONGEST_S), shortest)
 
 
 def announced(interval: Floats) -> Floats:
@@ -257,7 +257,10 @@ def _judge(port: Port) -> Verdict:
     flows = port.rates.size if port.counts is None else port.counts.sum()
     capacity = float((port.rates * (1.0 if port.counts is None else port.counts)).sum()) / port.of_router("gamma")
     packet_s = 8 * port.of_router("max_packet") / capacity
-    interval = float(announced(control_interval(port.of_router("interval"), packet_s, flows)))
+    shortest, packets, number = (
+        np.array(value, dtype=np.float64) for value in (port.of_router("interval"), packet_s, flows)
+    )
+    interval = float(announced(control_interval(shortest, packets, number)))
     heard = float(port.delays.max()) + 4 * interval
     raised = float(port.delays.max()) + DECIDED * interval
     return Verdict(

@@ -38,3 +38,25 @@ fn headers_carry_a_long_interval_until_two_further_intervals_have_ended() {
     }
     assert_eq!(announced, [true, true, false, false, false]);
 }
+
+/// Verifies that an interval without packets does not change the rates of the interval before it, whatever its length.
+#[test]
+fn sums_are_divided_by_the_length_of_their_own_interval() {
+    let params = params();
+    let levels = [0.1, 2.0].map(|empty| {
+        let mut router = Router::new(&params.routers, &port(1, 1e6));
+        for k in 0..20 {
+            let packet = Arriving {
+                now: at(0.1 * f64::from(k)),
+                ..Arriving::alone(DATA)
+            };
+            let mut header = Header { gap: 0.1, ..unsent() };
+            router.on_arrival(&params.routers, &packet, Some(&mut header));
+        }
+        for secs in [2.0, empty] {
+            router.on_interval(&params.routers, Duration::from_secs_f64(secs).unwrap(), &PortView::IDLE);
+        }
+        router.signal()
+    });
+    close(levels[0], levels[1], 1e-12);
+}
