@@ -10,6 +10,7 @@ import ipaddress
 import json
 import secrets
 import socket
+import sys
 import threading
 from contextlib import suppress
 from http import HTTPStatus
@@ -88,6 +89,11 @@ class Server(ThreadingHTTPServer):
             option = f"--listen {listen}, --port {port}" if not self.listen.is_loopback else f"--port {port}"
             raise LabError(f"{option}: {reason.lower()}") from None
 
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Ignores connections that the other end resets. Prints other errors."""
+        if not isinstance(sys.exception(), ConnectionError):
+            super().handle_error(request, client_address)
+
     @property
     def port(self) -> int:
         """Port of the server."""
@@ -157,7 +163,8 @@ class Handler(BaseHTTPRequestHandler):
     def _inside(self) -> str | None:
         """Returns the path below the token; None after the request was rejected."""
         host = self.headers.get("Host", "")
-        own = {f"{name}:{self.server.port}" for name in ("127.0.0.1", "[::1]", "localhost")}
+        listen = f"[{self.server.listen}]" if self.server.listen.version == 6 else str(self.server.listen)
+        own = {f"{name}:{self.server.port}" for name in ("127.0.0.1", "[::1]", "localhost", listen)}
         if not self.server.listen.is_loopback:
             own = {host}  # a container or a proxy may have another name and port; the token protects the page
         origin = self.headers.get("Origin")

@@ -16,7 +16,7 @@ export const DE = {
     addNode: "+ Knoten", addLink: "+ Leitung", addFlow: "+ Fluss", remove: "Entfernen",
     link: "Leitung", flows: "Flüsse", gains: "Verstärkungen und andere Parameter", run: "Lauf", theory: "Was die Theorie vorhersagt",
     text: "Szenariodatei", textHelp: "Dasselbe Szenario als Text; ändern und Übernehmen drücken", apply: "Übernehmen", stop: "Stopp",
-    footer: "Die Paketsimulation von Levelflow läuft hier im Browser; keine Daten verlassen diese Seite.", language: "Sprache",
+    footer: "Die Paketsimulation von Levelflow läuft hier im Browser. Nur die Vorhersagen der Theorie brauchen den Server: Er erhält dann das Szenario.", language: "Sprache",
     game: "Spiel", start: "Start", steer: "Selbst regeln", steerText: "Du stellst die Senderate ein. Die Kapazität der Leitung ändert sich, und du merkst es einen halben Umlauf später. Jeder Augenblick zählt: der Anteil der Kapazität, den du nutzt, mal 100 ms / (100 ms + Wartezeit). Eine volle Leitung mit leerer Warteschlange bringt 100 Punkte.", steerRate: "Deine Senderate", close: "Schließen",
     scenarioBar: "Szenario", filesBar: "Dateien und Links", lesson: "Lektion", scene: "Netz und Pakete", time: "Zeit",
     tools: "Netz ändern", values: "Werte", results: "Ergebnisse", symbols: "Zeichen",

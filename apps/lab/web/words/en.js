@@ -16,7 +16,7 @@ export const EN = {
     addNode: "Add node", addLink: "Add link", addFlow: "Add flow", remove: "Remove",
     link: "Link", flows: "Flows", gains: "Gains and other parameters", run: "Run", theory: "What theory predicts",
     text: "Scenario file", textHelp: "The same scenario as text; change it and press Apply", apply: "Apply", stop: "Stop",
-    footer: "The packet engine of Levelflow runs here, in your browser; no data leaves this page.", language: "Language",
+    footer: "The packet engine of Levelflow runs here, in your browser. Only predictions of theory need the server: it then receives the scenario.", language: "Language",
     game: "Game", start: "Start", steer: "Be the controller", steerText: "You set the sending rate. The capacity of the link changes, and you notice it half a round trip later. Each moment counts: the share of the capacity that you use, times 100 ms / (100 ms + queueing delay). A full link with an empty queue scores 100.", steerRate: "Your sending rate", close: "Close",
     scenarioBar: "Scenario", filesBar: "Files and links", lesson: "Lesson", scene: "Network and packets", time: "Time",
     tools: "Change the network", values: "Values", results: "Results", symbols: "Symbols",
