@@ -1,7 +1,8 @@
 //! Rights that a program keeps after it has opened what it needs. A mistake in the code that reads packets then cannot
 //! be used to run programs, to read files or to change the system.
 //!
-//! The rights belong to a thread and to the threads that it starts later. Drop them before other threads start.
+//! The rights belong to a thread and to the threads that it starts later. Drop them before other threads start: all
+//! threads share their memory, so a mistake in one thread can use the rights that another one keeps.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -14,7 +15,7 @@ pub use rustix::thread::CapabilitySet;
 use rustix::thread::{CapabilitySets, capabilities, set_capabilities, set_no_new_privs};
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen as Length, SeccompCmpOp as Op, SeccompCondition as Condition,
-    SeccompFilter, SeccompRule, TargetArch,
+    SeccompFilter, SeccompRule, TargetArch, sock_filter,
 };
 
 use crate::Error;
@@ -50,6 +51,10 @@ const FORBIDDEN: &[libc::c_long] = &[
     libc::SYS_process_vm_writev,
     libc::SYS_pidfd_getfd,
     libc::SYS_kcmp,
+    libc::SYS_pidfd_send_signal,
+    libc::SYS_tkill,
+    libc::SYS_setpriority,
+    libc::SYS_ioprio_set,
     // Namespaces and file systems.
     libc::SYS_unshare,
     libc::SYS_setns,
@@ -78,7 +83,75 @@ const FORBIDDEN: &[libc::c_long] = &[
     libc::SYS_userfaultfd,
     libc::SYS_io_uring_setup,
     libc::SYS_personality,
+    // Owners, modes, attributes and times of files. Landlock does not restrict them.
+    libc::SYS_fchmod,
+    libc::SYS_fchmodat,
+    FCHMODAT2,
+    libc::SYS_fchown,
+    libc::SYS_fchownat,
+    libc::SYS_setxattr,
+    libc::SYS_lsetxattr,
+    libc::SYS_fsetxattr,
+    SETXATTRAT,
+    libc::SYS_removexattr,
+    libc::SYS_lremovexattr,
+    libc::SYS_fremovexattr,
+    REMOVEXATTRAT,
+    FILE_SETATTR,
+    libc::SYS_utimensat,
 ];
+/// Older forms of these calls, which only x86-64 has.
+#[cfg(target_arch = "x86_64")]
+const FORBIDDEN_OLD: &[libc::c_long] = &[
+    libc::SYS_chmod,
+    libc::SYS_chown,
+    libc::SYS_lchown,
+    libc::SYS_utime,
+    libc::SYS_utimes,
+    libc::SYS_futimesat,
+];
+#[cfg(not(target_arch = "x86_64"))]
+const FORBIDDEN_OLD: &[libc::c_long] = &[];
+// Numbers of calls that `libc` lacks for some processors. New calls have the same number on all processors.
+const FCHMODAT2: libc::c_long = 452;
+const SETXATTRAT: libc::c_long = 463;
+const REMOVEXATTRAT: libc::c_long = 466;
+const FILE_SETATTR: libc::c_long = 469;
+/// Calls that send a signal to the process in their first argument. Signals to the own process are allowed.
+const SIGNALS: [libc::c_long; 4] = [
+    libc::SYS_kill,
+    libc::SYS_tgkill,
+    libc::SYS_rt_sigqueueinfo,
+    libc::SYS_rt_tgsigqueueinfo,
+];
+/// Calls that change limits or scheduling of the process or thread in their first argument. 0 is the caller.
+const LIMITS: [libc::c_long; 5] = [
+    libc::SYS_prlimit64,
+    libc::SYS_sched_setscheduler,
+    libc::SYS_sched_setparam,
+    libc::SYS_sched_setattr,
+    libc::SYS_sched_setaffinity,
+];
+/// Commands of `fcntl` and `ioctl` that select another process as the receiver of signals.
+const SIGNAL_OWNERS: [(libc::c_long, [u64; 2]); 2] = [
+    (libc::SYS_fcntl, [libc::F_SETOWN as u64, F_SETOWN_EX]),
+    (libc::SYS_ioctl, [FIOSETOWN, SIOCSPGRP]),
+];
+const F_SETOWN_EX: u64 = 15;
+const FIOSETOWN: u64 = 0x8901;
+const SIOCSPGRP: u64 = 0x8902;
+/// Flags of `clone` that create namespaces. `clone` has no flag for namespaces of time.
+const NEW_NAMESPACES: [libc::c_int; 7] = [
+    libc::CLONE_NEWNS,
+    libc::CLONE_NEWCGROUP,
+    libc::CLONE_NEWUTS,
+    libc::CLONE_NEWIPC,
+    libc::CLONE_NEWUSER,
+    libc::CLONE_NEWPID,
+    libc::CLONE_NEWNET,
+];
+/// Lowest number of a call in the x32 form. x86-64 kernels may accept it for each call.
+const X32: u32 = 1 << 30;
 /// Commands of `bpf` that create maps and load programs. Updates of existing maps are allowed.
 const FORBIDDEN_BPF: [u64; 2] = [0, 5];
 /// Part of a socket's type without flags.
@@ -113,10 +186,15 @@ impl Rights<'_> {
             inheritable: CapabilitySet::empty(),
         };
         set_capabilities(None, sets).map_err(|e| cannot("capabilities", &e))?;
-        match filter(self.tcp).map(|filter| seccompiler::apply_filter(&filter)) {
-            Some(Err(seccompiler::Error::Seccomp(e))) if e.raw_os_error() == Some(libc::EINVAL) => Ok(()),
-            Some(applied) => applied.map_err(|e| cannot("system calls", &e)),
-            None => Ok(()),
+        let Some(filter) = filter(self.tcp) else {
+            return Ok(());
+        };
+        let applied = [&filter[..], &FILTER_OF_NUMBERS]
+            .into_iter()
+            .try_for_each(seccompiler::apply_filter);
+        match applied {
+            Err(seccompiler::Error::Seccomp(e)) if e.raw_os_error() == Some(libc::EINVAL) => Ok(()),
+            applied => applied.map_err(|e| cannot("system calls", &e)),
         }
     }
 
@@ -133,15 +211,52 @@ impl Rights<'_> {
     }
 }
 
+/// Filter that needs only the number of a call. It rejects all calls in the x32 form. `clone3` passes its flags in
+/// memory, which no filter can read. `ENOSYS` makes the C library use `clone`.
+const FILTER_OF_NUMBERS: [sock_filter; 6] = {
+    const fn instruction(code: u32, k: u32, jf: u8) -> sock_filter {
+        sock_filter {
+            code: code as u16,
+            jt: 0,
+            jf,
+            k,
+        }
+    }
+    const RETURN: u32 = libc::BPF_RET | libc::BPF_K;
+    const JUMP: u32 = libc::BPF_JMP | libc::BPF_K;
+    [
+        // The number is at the start of the data of a filter.
+        instruction(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0),
+        instruction(JUMP | libc::BPF_JGE, X32, 1),
+        instruction(RETURN, libc::SECCOMP_RET_ERRNO | libc::EPERM as u32, 0),
+        instruction(JUMP | libc::BPF_JEQ, libc::SYS_clone3 as u32, 1),
+        instruction(RETURN, libc::SECCOMP_RET_ERRNO | libc::ENOSYS as u32, 0),
+        instruction(RETURN, libc::SECCOMP_RET_ALLOW, 0),
+    ]
+};
+
 /// Returns the filter of system calls; `None` for a processor that the library does not know. `opens_tcp` allows new
 /// TCP sockets.
 fn filter(opens_tcp: bool) -> Option<BpfProgram> {
     let arch = TargetArch::try_from(std::env::consts::ARCH).ok()?;
     let when = |conditions: Vec<Condition>| SeccompRule::new(conditions).ok();
     let is = |argument, op, value| Condition::new(argument, Length::Dword, op, value).ok();
-    let mut rules: BTreeMap<_, _> = FORBIDDEN.iter().map(|&call| (call, Vec::new())).collect();
+    let forbidden = FORBIDDEN.iter().chain(FORBIDDEN_OLD);
+    let mut rules: BTreeMap<_, _> = forbidden.map(|&call| (call, Vec::new())).collect();
     let commands = FORBIDDEN_BPF.iter().map(|&command| when(vec![is(0, Op::Eq, command)?]));
     rules.insert(libc::SYS_bpf, commands.collect::<Option<_>>()?);
+    let own = u64::from(std::process::id());
+    let of_others = SIGNALS.map(|call| (call, own)).into_iter();
+    for (call, allowed) in of_others.chain(LIMITS.map(|call| (call, 0))) {
+        rules.insert(call, vec![when(vec![is(0, Op::Ne, allowed)?])?]);
+    }
+    for (call, commands) in SIGNAL_OWNERS {
+        let commands = commands.map(|command| when(vec![is(1, Op::Eq, command)?]));
+        rules.insert(call, commands.into_iter().collect::<Option<_>>()?);
+    }
+    let flags = NEW_NAMESPACES.map(|flag| flag as u64);
+    let flags = flags.map(|flag| when(vec![is(0, Op::MaskedEq(flag), flag)?]));
+    rules.insert(libc::SYS_clone, flags.into_iter().collect::<Option<_>>()?);
     let [netlink, ipv4, ipv6] = [libc::AF_NETLINK, libc::AF_INET, libc::AF_INET6].map(|family| family as u64);
     let stream = libc::SOCK_STREAM as u64;
     let tcp = |family| when(vec![is(0, Op::Eq, family)?, is(1, Op::MaskedEq(TYPE_MASK), stream)?]);
@@ -232,6 +347,95 @@ mod tests {
                 Err(nix::Error::EPERM)
             );
         });
+    }
+
+    /// Makes a system call with invalid arguments, which has no effect, and returns its error.
+    fn error_of(call: libc::c_long, arguments: [libc::c_long; 2]) -> Option<i32> {
+        let [first, second] = arguments;
+        // SAFETY: no pointer is valid for the kernel, and no call of these tests succeeds with these arguments.
+        #[allow(unsafe_code, reason = "calls that no safe crate wraps")]
+        let result = unsafe { libc::syscall(call, first, second, -1, -1, -1, -1) };
+        assert_eq!(result, -1, "{call}{arguments:?}");
+        std::io::Error::last_os_error().raw_os_error()
+    }
+
+    fn calls_on_files() -> impl Iterator<Item = libc::c_long> {
+        let calls = FORBIDDEN.iter().skip_while(|&&call| call != libc::SYS_fchmod);
+        calls.chain(FORBIDDEN_OLD).copied()
+    }
+
+    /// Checks that calls are rejected on a thread without rights, and fail for another reason on other threads.
+    fn are_rejected(calls: &[(libc::c_long, [libc::c_long; 2])], error: i32) {
+        for &(call, arguments) in calls {
+            assert_ne!(error_of(call, arguments), Some(error), "{call}{arguments:?}");
+        }
+        with(Rights::default(), || {
+            for &(call, arguments) in calls {
+                assert_eq!(error_of(call, arguments), Some(error), "{call}{arguments:?}");
+            }
+        });
+    }
+
+    #[test]
+    fn a_thread_without_rights_cannot_create_namespaces_by_clone() {
+        // CLONE_SIGHAND without CLONE_VM is invalid, so no call creates a process.
+        let calls = NEW_NAMESPACES.map(|flag| {
+            let flags = libc::c_long::from(flag | libc::CLONE_SIGHAND);
+            (libc::SYS_clone, [flags, 0])
+        });
+        are_rejected(&calls, libc::EPERM);
+        are_rejected(&[(libc::SYS_clone3, [-1, -1])], libc::ENOSYS);
+        let thread = with(Rights::default(), || std::thread::spawn(|| 7).join().unwrap());
+        assert_eq!(thread, 7, "threads still start");
+    }
+
+    #[test]
+    fn a_thread_without_rights_cannot_change_owners_modes_and_times_of_files() {
+        let calls: Vec<_> = calls_on_files().map(|call| (call, [-1, -1])).collect();
+        are_rejected(&calls, libc::EPERM);
+        let file = tempfile::NamedTempFile::new().unwrap();
+        with(Rights::default(), || {
+            let mode = std::os::unix::fs::PermissionsExt::from_mode(0o777);
+            assert!(is_denied(file.as_file().set_permissions(mode)));
+            assert!(is_denied(
+                file.as_file().set_modified(std::time::SystemTime::UNIX_EPOCH)
+            ));
+        });
+    }
+
+    #[test]
+    fn a_thread_without_rights_cannot_control_other_processes() {
+        let mut child = Command::new("/bin/sleep").arg("60").spawn().unwrap();
+        let pid = libc::c_long::from(child.id());
+        let mut calls: Vec<_> = SIGNALS
+            .into_iter()
+            .chain(LIMITS)
+            .map(|call| (call, [pid, -1]))
+            .collect();
+        calls.extend([libc::SYS_pidfd_send_signal, libc::SYS_tkill].map(|call| (call, [-1, -1])));
+        calls.extend([libc::SYS_setpriority, libc::SYS_ioprio_set].map(|call| (call, [-1, -1])));
+        for (call, commands) in SIGNAL_OWNERS {
+            calls.extend(commands.map(|command| (call, [-1, command as libc::c_long])));
+        }
+        are_rejected(&calls, libc::EPERM);
+        let [own, other] = [std::process::id(), child.id()].map(|pid| nix::unistd::Pid::from_raw(pid as i32));
+        let is_signalled = with(Rights::default(), || {
+            [own, other].map(|pid| nix::sys::signal::kill(pid, None).is_ok())
+        });
+        assert_eq!(is_signalled, [true, false]);
+        with(Rights::default(), || {
+            rustix::process::getrlimit(rustix::process::Resource::Nofile)
+        });
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[test]
+    fn a_thread_without_rights_makes_no_calls_in_the_x32_form() {
+        let of_x32 = |call| (libc::c_long::from(X32) | call, [-1, -1]);
+        let calls: Vec<_> = calls_on_files().map(of_x32).collect();
+        are_rejected(&calls, libc::EPERM);
     }
 
     #[test]
