@@ -1,7 +1,6 @@
 //! Checks of options that several commands have in common.
 
 use std::net::{SocketAddr, ToSocketAddrs};
-use std::path::Path;
 
 use levelflow_units::Duration;
 
@@ -10,25 +9,14 @@ use levelflow_host::pid_file::{self, Service, State};
 use levelflow_host::privileges::{CapabilitySet, Rights};
 use levelflow_host::terminal::plain;
 
-/// Drops all rights, except those to open UDP sockets, to raise the priority, to replace the file `output`, and, with
-/// `tcp`, to open TCP sockets.
-pub(super) fn drop_rights(output: Option<&Path>, tcp: bool) -> Result<(), Error> {
-    let folder = output.map(folder);
-    let writes: Vec<&Path> = folder.into_iter().collect();
+/// Drops all rights, except those to open UDP sockets, to raise the priority, and, with `tcp`, to open TCP sockets.
+pub(super) fn drop_rights(tcp: bool) -> Result<(), Error> {
     Rights {
         capabilities: CapabilitySet::NET_BIND_SERVICE | CapabilitySet::SYS_NICE,
-        reads: &[],
-        writes: &writes,
         tcp,
+        ..Rights::default()
     }
     .keep_only()
-}
-
-/// Returns the folder of a file.
-pub(super) fn folder(file: &Path) -> &Path {
-    file.parent()
-        .filter(|folder| !folder.as_os_str().is_empty())
-        .unwrap_or(Path::new("."))
 }
 
 /// Rejects an interval that is too short for `--every`.

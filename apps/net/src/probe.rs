@@ -1,5 +1,6 @@
 //! Command `levelflow-net probe`.
 
+use std::fs::File;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::{Path, PathBuf};
 
@@ -115,7 +116,7 @@ impl Probe {
             }
         };
         let sockets = live::bind(at)?;
-        drop_rights(None, false)?;
+        drop_rights(false)?;
         let sessions = live::serve(
             &sockets,
             limits,
@@ -131,13 +132,12 @@ impl Probe {
     }
 
     fn measure(&self, to: &str) -> Result<(), Error> {
-        if let Some(path) = &self.scenario {
-            writable(path)?;
-        }
         let at = address("TO", to)?;
+        // Rights to a folder hold for all folders in it, so the file is opened before rights are dropped.
+        let scenario = self.scenario.as_deref().map(create).transpose()?;
         let stop = Stop::on_signals()?;
         let shows = !self.quiet && !self.json && std::io::stderr().is_terminal();
-        drop_rights(self.scenario.as_deref(), self.tcp.is_some())?;
+        drop_rights(self.tcp.is_some())?;
         let show = |text: String| {
             if shows {
                 eprint!("\r\x1b[K{text}");
@@ -167,8 +167,9 @@ impl Probe {
             report.l4s = Some(L4s::new(&ecn?.ok_or_else(interrupted)?, &outcome));
         }
         let remedies = if self.what_if { remedies(&report)? } else { Vec::new() };
-        if let Some(path) = &self.scenario {
-            std::fs::write(path, report.scenario()).map_err(|e| Error::failed(format!("{}: {e}", path.display())))?;
+        if let (Some(mut file), Some(path)) = (scenario, &self.scenario) {
+            file.write_all(report.scenario().as_bytes())
+                .map_err(|e| Error::failed(format!("{}: {e}", path.display())))?;
         }
         let mut out = std::io::stdout().lock();
         let _ = if self.json {
@@ -193,17 +194,20 @@ impl Probe {
     }
 }
 
-/// Rejects an output file that cannot be created, before the measurement starts.
-fn writable(path: &Path) -> Result<(), Error> {
+/// Creates the file of a scenario. An empty file is accepted: a failed measurement leaves one behind, because it no
+/// longer has the right to remove it.
+fn create(path: &Path) -> Result<File, Error> {
     let wrong = |why: &str| Error::input(format!("--scenario {}: {why}", path.display()));
-    if path.exists() {
+    if std::fs::metadata(path).is_ok_and(|found| !found.is_file() || found.len() > 0) {
         return Err(wrong("already exists; choose another name"));
     }
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
     if folder.is_some_and(|folder| !folder.is_dir()) {
         return Err(wrong("no such directory"));
     }
-    Ok(())
+    let mut new = File::options();
+    let opened = new.create(true).truncate(false).write(true).open(path);
+    opened.map_err(|e| wrong(&e.to_string()))
 }
 
 fn progress(now: Time, probe: &Probing) -> String {

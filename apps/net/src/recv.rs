@@ -118,7 +118,7 @@ impl Recv {
         if let Some(samples) = &mut samples {
             samples.start("", &self.at, levelflow_host::clock::stamp())?;
         }
-        options::drop_rights(None, false)?;
+        options::drop_rights(false)?;
         let total = receiver.run(&stop, ready, |progress| {
             shown.read(progress, self.json, self.quiet);
             samples.as_mut().map_or(Ok(()), |samples| keep(samples, progress))

@@ -257,9 +257,9 @@ impl RouterRun {
 
     fn drop_rights(&self, capabilities: CapabilitySet) -> Result<(), Error> {
         let realtime = self.realtime.then_some(CapabilitySet::SYS_NICE);
-        // A script may replace the file with the capacity.
-        let folder = self.capacity_from.as_deref().map(options::folder);
-        let reads: Vec<&Path> = folder.into_iter().chain([Path::new(PROCESSORS)]).collect();
+        let folders = self.capacity_from.as_deref().map(folders);
+        let folders = folders.iter().flatten().map(PathBuf::as_path);
+        let reads: Vec<&Path> = folders.chain([Path::new(PROCESSORS)]).collect();
         Rights {
             capabilities: capabilities | realtime.unwrap_or(CapabilitySet::empty()),
             reads: &reads,
@@ -417,6 +417,17 @@ impl Show {
         }
         live.end(&board.read());
     }
+}
+
+/// Returns the folders from which a file of the capacity is read: its own, because a script may replace the file, and
+/// the folder to which a symbolic link leads.
+fn folders(file: &Path) -> [PathBuf; 2] {
+    let folder = |file: &Path| {
+        let folder = file.parent().filter(|folder| !folder.as_os_str().is_empty());
+        folder.unwrap_or(Path::new(".")).to_owned()
+    };
+    let target = std::fs::canonicalize(file);
+    [folder(file), folder(target.as_deref().unwrap_or(file))]
 }
 
 /// Draws the random identifier that a router writes into headers. Two routers draw the same identifier with probability

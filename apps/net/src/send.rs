@@ -120,7 +120,7 @@ impl Send {
             println!("{}", report.head());
         }
         let mut end = levelflow_units::Time::ZERO;
-        options::drop_rights(None, false)?;
+        options::drop_rights(false)?;
         sending.run(&stop, |progress| {
             report.read(progress);
             end = progress.now;

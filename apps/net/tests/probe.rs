@@ -204,14 +204,40 @@ fn a_far_end_on_ipv6_needs_no_privileges() {
     assert!(said.contains("No simulation") && !said.contains("tc "), "{said}");
 }
 
+// The probe may write to its open file only, not to the folder.
+#[test]
+fn a_scenario_is_written_to_the_file_that_was_opened_first() {
+    let (_far, at) = serve(
+        |mut command| command.spawn().unwrap(),
+        "127.0.0.1:0",
+        &["--max-rate", "3 Mb/s"],
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let [file, moved] = ["line.toml", "moved.toml"].map(|name| folder.path().join(name));
+    let options = ["probe", &at, "--time", "4 s", "--scenario", file.to_str().unwrap()];
+    let mut near = net(&options).stdout(Stdio::null()).spawn().unwrap();
+    while !file.exists() {
+        assert_eq!(near.try_wait().unwrap(), None);
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    std::fs::rename(&file, &moved).unwrap();
+    std::fs::write(&file, "mine").unwrap();
+    assert!(near.wait().unwrap().success());
+    assert_eq!(std::fs::read_to_string(file).unwrap(), "mine");
+    Scenario::parse(&std::fs::read_to_string(moved).unwrap()).unwrap();
+}
+
 #[test]
 fn unmeasurable_lines_are_reported_in_one_line() {
     let folder = tempfile::tempdir().unwrap();
     let there = folder.path().join("there.toml");
     std::fs::write(&there, "mine").unwrap();
-    let there = there.to_str().unwrap();
+    let empty = folder.path().join("empty.toml");
+    std::fs::write(&empty, "").unwrap();
+    let [there, empty] = [&there, &empty].map(|path| path.to_str().unwrap());
     for (options, code, what) in [
         (&["127.0.0.1:9"] as &[&str], 1, "no reply"),
+        (&["127.0.0.1:9", "--scenario", empty], 1, "no reply"),
         (&["nowhere"], 2, "HOST:PORT"),
         (&[], 2, "required"),
         (&["127.0.0.1:9", "--serve", ":1"], 2, "cannot be used"),

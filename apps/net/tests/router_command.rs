@@ -114,6 +114,39 @@ fn a_relay_follows_the_rate_in_a_file() {
 }
 
 #[test]
+fn a_relay_reads_its_rate_through_a_link_and_reports_a_file_that_it_cannot_read() {
+    let [folder, other] = [(); 2].map(|()| tempfile::tempdir().unwrap());
+    let [link, target] = [folder.path().join("rate"), other.path().join("modem")];
+    std::fs::write(&target, "8 Mb/s").unwrap();
+    std::os::unix::fs::symlink(&target, &link).unwrap();
+    let mut relay = Relay::start(&["--capacity-from", link.to_str().unwrap()]);
+    let mut complaints = BufReader::new(relay.child.as_mut().unwrap().stderr.take().unwrap());
+    let reaches = |bps: f64| {
+        let begun = Instant::now();
+        while relay.status().unwrap()["reading"]["capacity"] != bps {
+            assert!(begun.elapsed() < Span::from_secs(10), "{bps}: {:?}", relay.status());
+            sleep(Span::from_millis(20));
+        }
+    };
+    reaches(8e6);
+    std::fs::write(&target, "3 Mb/s").unwrap();
+    reaches(3e6);
+    std::fs::remove_file(&target).unwrap();
+    std::fs::create_dir(&target).unwrap();
+    let mut line = String::new();
+    complaints.read_line(&mut line).unwrap();
+    assert!(line.contains("directory") && line.contains("is unchanged"), "{line}");
+    sleep(Span::from_millis(500));
+    std::fs::remove_dir(&target).unwrap();
+    std::fs::write(&target, "5 Mb/s").unwrap();
+    reaches(5e6);
+    relay.signal(rustix::process::Signal::TERM);
+    line.clear();
+    complaints.read_to_string(&mut line).unwrap();
+    assert_eq!(line, "", "the warning appears once");
+}
+
+#[test]
 fn bad_input_gets_one_line_and_status_2() {
     let relay = ["--relay", "127.0.0.1:0", "--to", "127.0.0.1:1", "--capacity", "1 Mb/s"];
     let wrong: &[(&[&str], &str)] = &[

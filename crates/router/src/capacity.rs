@@ -2,10 +2,10 @@
 //!
 //! One source of the capacity is a file that contains the rate as text, such as `12.3 Mb/s`. An administrator or a
 //! script writes this file. The script may read the rate from a modem. `0 b/s` is an outage. If the text is invalid,
-//! the router prints one warning and keeps its previous rate.
+//! or the file cannot be read, the router prints one warning and keeps its previous rate.
 
 use std::fs::OpenOptions;
-use std::io::Read as _;
+use std::io::{self, ErrorKind, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -45,6 +45,8 @@ impl Capacity {
 pub struct CapacityFile {
     path: PathBuf,
     seen: String,
+    /// True after a warning, until the file can be read again.
+    is_unreadable: bool,
 }
 
 impl CapacityFile {
@@ -54,13 +56,18 @@ impl CapacityFile {
         Self {
             path: path.to_owned(),
             seen: String::new(),
+            is_unreadable: false,
         }
     }
 
     /// Returns the rate in the file, if its text is valid and has changed since the last call.
     pub fn poll(&mut self) -> Option<Rate> {
+        let text = self.text().map_err(|error| self.complain(&error)).ok()?;
+        self.is_unreadable = false;
         // While a writer overwrites the file without a rename, the file is empty for a moment.
-        let text = self.text().filter(|text| !text.is_empty() && *text != self.seen)?;
+        if text.is_empty() || text == self.seen {
+            return None;
+        }
         let rate = text.parse().map_err(|error| {
             terminal::warn(format!("{}: {error}; the capacity is unchanged", self.path.display()));
         });
@@ -69,12 +76,22 @@ impl CapacityFile {
     }
 
     /// Returns the text of the file. Opens the file without blocking, because the path may be a FIFO.
-    fn text(&self) -> Option<String> {
+    fn text(&self) -> io::Result<String> {
         let mut open = OpenOptions::new();
-        let file = open.read(true).custom_flags(libc::O_NONBLOCK).open(&self.path).ok()?;
+        let file = open.read(true).custom_flags(libc::O_NONBLOCK).open(&self.path)?;
         let mut bytes = Vec::new();
-        file.take(MAX_TEXT_BYTES).read_to_end(&mut bytes).ok()?;
-        Some(String::from_utf8_lossy(&bytes).trim().to_owned())
+        file.take(MAX_TEXT_BYTES).read_to_end(&mut bytes)?;
+        Ok(String::from_utf8_lossy(&bytes).trim().to_owned())
+    }
+
+    /// Prints one warning about a file that cannot be read. The file may be missing, and a FIFO may be empty.
+    fn complain(&mut self, error: &io::Error) {
+        if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::WouldBlock) {
+            return;
+        }
+        if !std::mem::replace(&mut self.is_unreadable, true) {
+            terminal::warn(format!("{}: {error}; the capacity is unchanged", self.path.display()));
+        }
     }
 }
 
