@@ -59,7 +59,10 @@ impl Relay {
             .unwrap();
         let relay = Self { child: Some(child), at };
         let begun = Instant::now();
-        while relay.status().is_none_or(|s| s["reading"]["law"] == "") {
+        while relay
+            .status()
+            .is_none_or(|s| s["reading"]["law"].as_str().is_none_or(str::is_empty))
+        {
             assert!(begun.elapsed() < Span::from_secs(10), "the relay does not start");
             sleep(Span::from_millis(20));
         }
