@@ -166,9 +166,10 @@ def test_crates_take_the_lints_of_the_workspace():
     assert [path for path in [*MANIFESTS, fuzz] if manifest(path).get("lints") != {"workspace": True}] == []
 
 
-def test_three_files_alone_have_unsafe_code():
+def test_four_files_alone_have_unsafe_code():
     files = [path for group in ("crates", "apps", "benches", "fuzz") for path in (CHECKOUT / group).rglob("*.rs")]
     lifted = re.compile(r"(?:allow|expect)\s*\(\s*unsafe_code")
     found = [path.relative_to(CHECKOUT) for path in files if lifted.search(path.read_text(encoding="utf-8"))]
     allowed = ["apps/lab/src/exports.rs", "crates/host/src/sys.rs", "crates/sim/src/prefetch.rs"]
-    assert sorted(map(str, found)) == allowed
+    tested = ["crates/host/src/privileges.rs"]  # its tests make system calls that must fail
+    assert sorted(map(str, found)) == sorted(allowed + tested)
