@@ -196,10 +196,9 @@ class _Fabrics:
         return fabric
 
     def _laws_of(self, config: hpcc.Config) -> None:
-        if told := config.law():
-            mode, law = told
-            if law != self.law:
-                self.notes.append(f"not carried over: CC_MODE {mode} ({law}); flows run {self.law} (--law)")
+        mode, law = config.law() or ("", self.law)
+        if law != self.law:
+            self.notes.append(f"not carried over: CC_MODE {mode} ({law}); flows run {self.law} (--law)")
         self.notes += config.notes()
 
     def _times(self, config: hpcc.Config | None, fabric: Fabric, traffic: Traffic | None) -> Table:

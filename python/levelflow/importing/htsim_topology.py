@@ -191,9 +191,9 @@ def _check_core(tree: Tree, pods: int) -> None:
 
 
 def _oversubscribed(tree: Tree, number: int, down: int, up: int) -> None:
-    told = tree.tiers[number]["oversubscribed"]
-    if down != told * up:
-        problem = f"Oversubscribed is {told}, but {down} Gb/s lead down and {up} Gb/s up"
+    ratio = tree.tiers[number]["oversubscribed"]
+    if down != ratio * up:
+        problem = f"Oversubscribed is {ratio}, but {down} Gb/s lead down and {up} Gb/s up"
         tree.source.fail(tree.lines[number], problem)
 
 
@@ -206,7 +206,7 @@ def _fabric(tree: Tree, notes: list[str]) -> Fabric:
         raise ScenarioError(f"{tree.source.path}: has more than {MOST_LINKS:,} links")
     bdp = _bdp_packets(tree)
     queue = QUEUE_BDP * bdp * PACKET
-    told = any(tier["queue_up"] or tier["queue_down"] for tier in tree.tiers)
+    given = any(tier["queue_up"] or tier["queue_down"] for tier in tree.tiers)
 
     def wires(lower: int, a: str, b: str) -> list[Wire]:
         upper = tree.tiers[lower]
@@ -225,8 +225,8 @@ def _fabric(tree: Tree, notes: list[str]) -> Fabric:
         for a in range(pods * aggs):
             for up in range(agg["radix_up"] // more[0]["bundle"]):
                 found += wires(2, f"a{a}", f"c{a % aggs + aggs * up}")
-    whose = "of the file" if told else f"of {QUEUE_BDP} BDP, as in htsim without trimming"
-    notes = [*notes, f"buffers of switches {whose}; hosts have unlimited ones"]
+    size = "of the file" if given else f"of {QUEUE_BDP} BDP, as in htsim without trimming"
+    notes = [*notes, f"buffers of switches {size}; hosts have unlimited ones"]
     notes.append("not carried over: packet spraying; each flow takes one path by its hash (ECMP)")
     notes.append("not carried over: packet trimming; full queues drop packets")
     notes.append(f"not carried over: headers of {HEADERS} B; packets of {PACKET} B have those of `encapsulation`")

@@ -37,15 +37,15 @@ def read(source: Source, weights: Source | None = None) -> Graph:
         ScenarioError: If a line is invalid, or the second file has a link that the first one lacks.
     """
     edges = _edges(source)
-    told = _edges(weights) if weights else {}
-    for ends, (line, number) in told.items():
+    weight_of = _edges(weights) if weights else {}
+    for ends, (line, number) in weight_of.items():
         if weights and ends not in edges:
             weights.fail(line, f"{source.path} has no link from {source.quoted(ends[0])} to {source.quoted(ends[1])}")
         if weights and not float(number):
             weights.fail(line, "a weight is 0; allowed: above 0")
     graph = nx.MultiDiGraph()
     for (a, b), (_, number) in edges.items():
-        weight = {"weight": float(told[a, b][1])} if (a, b) in told else {}
+        weight = {"weight": float(weight_of[a, b][1])} if (a, b) in weight_of else {}
         graph.add_edge(a, b, delay=f"{number} ms", **weight)
     return graph
 

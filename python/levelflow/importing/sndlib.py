@@ -97,13 +97,13 @@ def _parse(source: Source) -> Element:
 
 
 def _unit(source: Source, root: Element, notes: list[str]) -> str:
-    told = (root.findtext("meta/unit") or "").strip()
-    if not told:
+    unit = (root.findtext("meta/unit") or "").strip()
+    if not unit:
         notes.append(f"no unit in the file: capacities and demands are read as {USUAL_UNIT}")
         return USUAL_UNIT
-    if told not in UNITS:
-        source.unknown(0, "unit", told, list(UNITS))
-    return UNITS[told]
+    if unit not in UNITS:
+        source.unknown(0, "unit", unit, list(UNITS))
+    return UNITS[unit]
 
 
 def _name(source: Source, element: Element) -> str:

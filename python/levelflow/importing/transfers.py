@@ -62,10 +62,10 @@ def expand(raw: Table, folder: Path | None) -> Table:
 
 
 def _expanded(flow: Table, place: str, folder: Path | None) -> list[Table]:
-    told = flow["transfers"]
-    if not isinstance(told, dict) or len(told) != 1 or not isinstance(path := next(iter(told.values())), str):
+    named = flow["transfers"]
+    if not isinstance(named, dict) or len(named) != 1 or not isinstance(path := next(iter(named.values())), str):
         raise ScenarioError(f"{place}: needs a format and a path, as in {{ htsim_ps = 'incast.cm' }}")
-    (kind,) = told
+    (kind,) = named
     if kind not in READERS:
         raise ScenarioError(f"{place}: unknown format {kind!r}; {nearest(kind, list(READERS))}")
     if folder is None:

@@ -295,9 +295,9 @@ impl RouterLaw for Router {
     }
 }
 
-/// Returns the longest gap that a header may claim, in s. Honest senders claim at most half of it.
+/// Returns the longest gap that a header may claim, in s: that of a sender of smallest packets at the lowest rate.
 fn longest_gap(params: &RouterParams) -> f32 {
-    2.0 * params.interval.as_secs_f64().max(LONGEST_GAP_S) as f32
+    params.interval.as_secs_f64().max(LONGEST_GAP_S) as f32
 }
 
 impl Router {

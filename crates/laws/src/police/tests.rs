@@ -159,7 +159,7 @@ proptest! {
             (rate, (size.as_bits_f64() / rate) as f32)
         };
 
-        let (rate, gap) = paced(0.5);
+        let (rate, gap) = paced(0.499);
         let params = defaults::<level::RouterParams>(level::RouterParams::TABLE);
         let header = level_header(gap, (rate + growth * (limit - rate)) as f32);
         let mut corrected = header;
